@@ -48,13 +48,13 @@ package final class FileDescriptor: Sendable, ByteSource {
         try FileDescriptor("open", path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK, lockCall: lockCall)
     }
 
-    /// Opens the directory `path`, to make its entries durable.
+    /// Opens the directory `path`, so that its entries can be made durable.
     package static func open(directory path: String) throws(FileFailure) -> FileDescriptor {
         try FileDescriptor("open", path, flags: O_RDONLY | O_DIRECTORY)
     }
 
     /// Opens the directory that contains the file `name`, which is relative to the directory `root`. Refuses a symbolic
-    /// link in place of one of the directories in between, because it could lead anywhere.
+    /// link in place of one of the directories in between, because the link could lead out of `root`.
     package static func open(parentOf name: String, in root: String) throws(FileFailure) -> FileDescriptor {
         var directory = try FileDescriptor.open(directory: root)
         for part in parts(of: name).filter({ !$0.isEmpty }).dropLast() {
@@ -63,14 +63,14 @@ package final class FileDescriptor: Sendable, ByteSource {
         return directory
     }
 
-    /// Opens the file in this directory with the last component of `name`, for reading and writing. Refuses a symbolic
-    /// link.
+    /// Opens the file in this directory whose name is the last component of `name`, for reading and writing. Refuses a
+    /// symbolic link.
     func open(entry name: String) throws(FileFailure) -> FileDescriptor {
         try open(Self.lastPart(of: name), flags: O_RDWR)
     }
 
-    /// Opens the file in this directory with the last component of `name`, for reading. Refuses a symbolic link, and
-    /// does not block on a FIFO or device.
+    /// Opens the file in this directory whose name is the last component of `name`, for reading. Refuses a symbolic
+    /// link, and does not block on a FIFO or device.
     func open(readOnlyEntry name: String) throws(FileFailure) -> FileDescriptor {
         try open(Self.lastPart(of: name), flags: O_RDONLY | O_NONBLOCK)
     }
@@ -83,7 +83,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         return FileDescriptor(taking: result, isWritable: flags & O_ACCMODE != O_RDONLY, path: path)
     }
 
-    /// Creates the file in this directory with the last component of `name`; it must not exist.
+    /// Creates the file in this directory whose name is the last component of `name`. The file must not exist.
     package func create(entry name: String) throws(FileFailure) -> FileDescriptor {
         let name = Self.lastPart(of: name)
         let path = "\(path)/\(name)"
@@ -96,7 +96,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         return FileDescriptor(taking: result, isWritable: true, path: path)
     }
 
-    /// Removes the file in this directory with the last component of `name`; returns false if it does not exist.
+    /// Removes the file in this directory whose name is the last component of `name`. Returns false if the file does
+    /// not exist.
     package func remove(entry name: String) throws(FileFailure) -> Bool {
         let name = Self.lastPart(of: name)
         if unlinkat(number, name, 0) == 0 { return true }
@@ -106,8 +107,8 @@ package final class FileDescriptor: Sendable, ByteSource {
 
     private static func lastPart(of name: String) -> String { parts(of: name).last { !$0.isEmpty } ?? name }
 
-    /// The components of the path `name`. It is split by bytes, as the system does it: in Swift, a slash and a
-    /// combining mark after it are one Character, but the slash still divides the path.
+    /// The components of the path `name`. The path is split by bytes, as the operating system does. In Swift, a slash
+    /// and a combining mark after it are one Character, but the system still treats the slash as a separator.
     static func parts(of name: String) -> [String] {
         name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
@@ -134,8 +135,9 @@ package final class FileDescriptor: Sendable, ByteSource {
     /// The files that this process has locked on file systems without locks, by descriptor.
     private static let withoutLocks = Mutex<[ObjectIdentifier: FileIdentity]>([:])
 
-    /// Takes the advisory lock that marks the file as in use; returns false only if another descriptor or process has
-    /// it. A read-only descriptor takes a shared lock, because NFS refuses it an exclusive one.
+    /// Takes the advisory lock that marks the file as in use. Returns false only if another descriptor or process has
+    /// the lock. A read-only descriptor takes a shared lock, because NFS refuses an exclusive lock on such a
+    /// descriptor.
     ///
     /// If the file system has no locks (NFS without its lock daemon), only locks of this process are considered: see
     /// ``mayBeWrittenElsewhere``.
@@ -155,8 +157,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         }
     }
 
-    /// Whether another process might be writing the file although no lock is visible: the file system has no locks, and
-    /// the file was written less than a minute ago. A time in the future counts as recent.
+    /// Whether another process might be writing the file although no lock shows it. This is true if the file system has
+    /// no locks and the file was written less than a minute ago. A time in the future counts as recent.
     var mayBeWrittenElsewhere: Bool {
         guard Self.withoutLocks.withLock({ $0[ObjectIdentifier(self)] != nil }) else { return false }
         return wasWritten(within: Self.quietTime)
@@ -168,8 +170,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         return fstat(number, &info) != 0 || info.st_mtim.tv_sec > Glibc.time(nil) - seconds
     }
 
-    /// The period in seconds after which a file counts as no longer written. A recording is written every second or
-    /// two; a minute also covers a disk that stalls for a while.
+    /// If a file was last written longer ago than this, in seconds, it counts as complete. A recording is written every
+    /// second or two; a minute also covers a disk that stalls for a while.
     private static let quietTime = 60
 
     /// Whether the file is empty and so new that its creator might be about to lock it and to write its head.
@@ -230,8 +232,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         return bytes
     }
 
-    /// Writes `pieces` one after the other from `offset` on, in one system call, unless the system takes only a part or
-    /// there are more than `IOV_MAX` pieces.
+    /// Writes `pieces` one after the other from `offset` on. One system call is used, or several if there are more than
+    /// `IOV_MAX` pieces or if the system writes only a part of them.
     package func write(_ pieces: [SharedBytes], at offset: Int64) throws(FileFailure) {
         var position = offset
         var index = 0
@@ -315,12 +317,13 @@ package final class FileDescriptor: Sendable, ByteSource {
         case impossible
     }
 
-    /// The exponents of the powers of two at which file systems limit the size of their files: from 2 GiB to 1 TiB;
-    /// FAT32 has 4 GiB.
+    /// The sizes at which file systems limit their files, as exponents of 2: from 2 GiB to 1 TiB. For example, FAT32
+    /// has a limit of 4 GiB.
     private static let knownLimits = 31...40
 
-    /// Returns how many bytes the file can have: the limit of its file system, or that of the process (`RLIMIT_FSIZE`,
-    /// getrlimit(2)) if that is less; `Int64.max` if both allow 1 TiB. Moves the position in the file to 0.
+    /// Returns the maximum size of the file in bytes. It is the limit of the file system or of the process
+    /// (`RLIMIT_FSIZE`, getrlimit(2)), whichever is less. Returns `Int64.max` if both allow 1 TiB. Moves the position
+    /// in the file to 0.
     package func largestSize() -> Int64 {
         var own = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
@@ -341,19 +344,20 @@ package final class FileDescriptor: Sendable, ByteSource {
         return .done
     }
 
-    /// Renames `path` to `target` if that name is free, and returns whether it did; never overwrites.
+    /// Renames `path` to `target` if the name `target` is free, and returns whether the file was renamed. Never
+    /// overwrites a file.
     static func rename(_ path: String, to target: String) throws(FileFailure) -> Bool {
         try rename(path, to: target, in: currentDirectory, shownAs: path)
     }
 
     /// Renames a file in this directory, from the last component of `name` to the last component of `target`, if the
-    /// new name is free. Returns whether it did; never overwrites.
+    /// new name is free. Returns whether the file was renamed. Never overwrites a file.
     func rename(entry name: String, to target: String) throws(FileFailure) -> Bool {
         let name = Self.lastPart(of: name)
         return try Self.rename(name, to: Self.lastPart(of: target), in: number, shownAs: "\(path)/\(name)")
     }
 
-    /// `AT_FDCWD` from `fcntl.h`, which Swift's module lacks (linux/fcntl.h).
+    /// The value of `AT_FDCWD` in `linux/fcntl.h`. Swift's module does not contain the constant.
     private static let currentDirectory: CInt = -100
 
     /// Renames `name` to `target`, both relative to `directory`; `path` is for error texts.
@@ -363,7 +367,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         if relay_rename_no_replace(directory, name, target) == 0 { return true }
         if errno == EEXIST { return false }
         guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileFailure("rename", path, code: errno) }
-        // The file system cannot rename without overwriting (NFS). Creating a hard link never overwrites either.
+        // The file system does not support renaming that refuses to overwrite (NFS). Creating a hard link never
+        // overwrites either.
         if linkat(directory, name, directory, target, 0) == 0 {
             // If the old name cannot be removed, the new name stays: recovery finds both names of the file and removes
             // the old one.
@@ -374,8 +379,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         guard [EPERM, EMLINK, ENOSYS, EOPNOTSUPP].contains(errno) else {
             throw FileFailure("rename", path, code: errno)
         }
-        // The file system has no hard links (FAT, some FUSE): check that the name is free, then rename, although
-        // another process could create the name in between.
+        // The file system has no hard links (FAT, some FUSE). Checks that the name is free, and then renames the file.
+        // Another process could create the name between these two calls.
         guard faccessat(directory, target, F_OK, 0) != 0 else { return false }
         guard renameat(directory, name, directory, target) == 0 else { throw FileFailure("rename", path, code: errno) }
         return true

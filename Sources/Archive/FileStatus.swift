@@ -2,10 +2,10 @@
 
 internal import Glibc
 
-/// The result of stat(2) for a file, as values.
+/// The result of stat(2) for a file, as Swift values.
 ///
-/// For targets that import a C library besides Glibc: in such a target the compiler can find the fields of `struct
-/// stat` in that library's module, and refuse code that uses them without importing it.
+/// This type is for targets that import a C library besides Glibc. In such a target the compiler can find the fields of
+/// `struct stat` in that library's module, and then refuses code that uses the fields without importing the module.
 package struct FileStatus: Sendable {
     /// The type of file to which a name refers.
     package enum Kind: Sendable {
@@ -13,15 +13,15 @@ package struct FileStatus: Sendable {
     }
 
     package let kind: Kind
-    /// Its size in bytes.
+    /// The file's size in bytes.
     package let size: Int64
-    /// Whether users other than its owner are allowed to read, write or execute it.
+    /// Whether users other than the file's owner are allowed to read, write or execute the file.
     package let isOpenToOthers: Bool
     /// The file system and the file's number on it: `st_dev` and `st_ino`.
     package let device: UInt64, inode: UInt64
-    /// When its content was last changed, in seconds since 1970.
+    /// When the file's content was last changed, in seconds since 1970.
     package let modified: Int
-    /// When its content or its status was last changed, in seconds since 1970.
+    /// When the file's content or status was last changed, in seconds since 1970.
     package let changed: Int
 
     /// The status of the file at `path`, following symbolic links; nil if there is no such file or the system does not
@@ -64,7 +64,7 @@ package struct FileStatus: Sendable {
     }
 }
 
-/// Identifies a file, whatever its names are.
+/// Identifies a file independently of its names.
 package struct FileIdentity: Hashable, Sendable {
     private let device: UInt64
     private let number: UInt64

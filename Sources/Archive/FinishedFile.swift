@@ -39,7 +39,8 @@ package enum FinishedFile {
         }.map { "\(directory)\($0)" }
     }
 
-    /// Removes the file `path` unless it is locked or about to be locked.
+    /// Removes the file `path`, unless another process has locked it, or has just created it and might be about to lock
+    /// it.
     package static func removeUnused(_ path: String) {
         guard let file = try? FileDescriptor.open(existing: path), !file.mayBeBeginning, file.lockCreated(),
             !file.mayBeWrittenElsewhere

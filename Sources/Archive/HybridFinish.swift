@@ -9,8 +9,8 @@ package enum HybridFinish {
     /// Appends the complete `moov` at `mediaEnd` and overwrites the head with the head of a plain MP4. Returns the
     /// file's size.
     ///
-    /// The order matters: until the 48 bytes of the head are overwritten, in one call, the file is a valid fragmented
-    /// MP4 with a second `moov` at its end. The head must be on the disk before the file gets its final name.
+    /// The order matters. Until one call overwrites the 48 bytes of the head, the file is a valid fragmented MP4 with a
+    /// second `moov` at its end. The head must be on the disk before the file gets its final name.
     package static func complete(
         _ descriptor: FileDescriptor, _ layout: MovieLayout, _ tables: [UInt32: SampleTable], mediaEnd: Int64
     ) throws(FileFailure) -> Int64 {
@@ -36,8 +36,8 @@ package enum HybridFinish {
     }
 
     /// The second half: waits until everything else is on the disk, overwrites the head, and waits until the head is on
-    /// the disk. If `isDurable` is false, it does not wait: a crash of relay still does no harm, but a loss of power
-    /// can damage the file.
+    /// the disk. If `isDurable` is false, this method does not wait. A crash of relay then still does no harm, but a
+    /// loss of power can damage the file.
     package static func seal(
         _ descriptor: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool = true
     ) throws(FileFailure) {

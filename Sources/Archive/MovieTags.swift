@@ -9,9 +9,10 @@ package struct MovieTags {
     package var channel: String
     /// When the first frame was on air.
     package var start: UTCTime
-    /// The encoder's settings in its own syntax: parts of the file that are encoded later must use the same settings.
+    /// The encoder's settings, as the encoder wrote them. Parts of the file that are encoded later must use the same
+    /// settings.
     package var encoderSettings: String
-    /// The version of relay; empty to leave it out.
+    /// The version of relay. If it is empty, the file contains no version.
     package var version = ""
     /// The file's position in its program.
     package var position: SegmentPosition?

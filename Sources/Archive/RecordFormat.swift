@@ -2,9 +2,9 @@
 
 /// The format of a recording's files.
 package enum RecordFormat: String, Sendable, Codable, CaseIterable {
-    /// Fragmented MP4 while it is open, a plain MP4 when it is closed.
+    /// The file is a fragmented MP4 while it is open, and a plain MP4 when it is closed.
     case hybrid
-    /// Fragmented MP4, with an index of its fragments when it is closed.
+    /// The file is a fragmented MP4. When it is closed, it gets an index of its fragments.
     case fragmented
     /// An MPEG transport stream.
     case ts

@@ -26,9 +26,9 @@ package enum TransportStreamFile {
     /// The provider's name as it is in the service description, preceded by its length.
     private static let maker = [UInt8(provider.utf8.count)] + Array(provider.utf8)
 
-    /// Returns the name of the service in a stream that begins with `head`, which is the channel; nil if it cannot be
-    /// read. Its length and text follow the provider's (ETSI EN 300 468, 6.2.33); a first byte below 0x20 selects the
-    /// character table (annex A.2).
+    /// Returns the channel, which is the name of the service in a stream that begins with `head`; nil if the name
+    /// cannot be read. The length and the text of the name follow those of the provider's name (ETSI EN 300 468,
+    /// 6.2.33); a first byte below 0x20 selects the character table (annex A.2).
     static func channel(_ head: [UInt8]) -> String? {
         guard let position = BoxReader.positions(of: maker, in: head).first else { return nil }
         let start = position + maker.count
@@ -41,19 +41,19 @@ package enum TransportStreamFile {
 
     /// The content of a part of a stream.
     struct Content: Equatable {
-        /// Bytes of missing packets: no packet begins where one should.
+        /// The number of bytes in missing packets. A packet is missing if no packet begins where it should begin.
         var missingBytes: Int64 = 0
         /// The number of frames with all of their packets.
         var frames = 0
     }
 
     /// Reads each packet in `range`, which must begin and end at packet boundaries. `isWhole` says whether the stream
-    /// is complete up to the end of the range: only the next frame shows that a frame is complete, because a frame's
-    /// PES packet contains no length (13818-1, 2.4.3.7). Reads less than a megabyte at a time. If the disk cannot read
-    /// such a block completely, the whole block counts as missing.
+    /// is complete up to the end of the range. The caller must know that, because a frame's PES packet contains no
+    /// length (13818-1, 2.4.3.7), so that only the next frame shows that a frame is complete. Reads less than a
+    /// megabyte at a time. If the disk cannot read such a block completely, the whole block counts as missing.
     static func content(of file: any ByteSource, in range: Range<Int64>, isWhole: Bool) throws -> Content {
         var content = Content()
-        // Whether the current frame has all of its packets so far; nil before the first.
+        // Whether all packets of the current frame were found so far; nil before the first frame.
         var isFrameWhole: Bool?
         var position = range.lowerBound
         while position < range.upperBound {

@@ -26,8 +26,8 @@ package struct UTCTime: Sendable, Hashable, Codable {
         let parts = calendar
         let days = [Self.pad(parts.year, 4), Self.pad(parts.month, 2), Self.pad(parts.day, 2)]
         let hours = [Self.pad(parts.hour, 2), Self.pad(parts.minute, 2), Self.pad(parts.second, 2)]
-        // The remainder is negative for times before 1970. Rounding down first and multiplying would overflow for the
-        // earliest time.
+        // For times before 1970 the remainder is negative. It is corrected afterwards, because rounding down first and
+        // multiplying would overflow for the earliest time.
         let rest = Int(milliseconds % 1000)
         let fraction = Self.pad(rest < 0 ? rest + 1000 : rest, 3)
         return "\(days.joined(separator: date))T\(hours.joined(separator: time)).\(fraction)Z"
@@ -102,7 +102,7 @@ struct CalendarTime: Equatable {
     var hour = 0
     var minute = 0
     var second = 0
-    /// Counted from 1.
+    /// The day of the year, counted from 1.
     var dayOfYear = 1
 }
 

@@ -5,7 +5,7 @@ internal import Glibc
 internal import MP4
 
 /// Reads a file as it is on the disk. When the disk refuses written data, Linux keeps the data in memory and reports
-/// success for the next `fsync`, so that a normal read returns data that is not on the disk.
+/// success for the next `fsync`. A normal read then returns data that is not on the disk.
 ///
 /// This type asks the system to drop its cache of the file, and bypasses the cache (`O_DIRECT`, open(2)). If the file
 /// system does not support `O_DIRECT`, which some file systems report only when the file is read, this type reads
@@ -24,7 +24,8 @@ final class UncachedFile: ByteSource {
     private var windowStart: Int64 = 0
     private var windowCount = 0
 
-    /// Offsets and lengths must be multiples of the device's block size; this number is a multiple of any usual one.
+    /// Offsets and lengths must be multiples of the device's block size. This number is a multiple of all usual block
+    /// sizes.
     private static let alignment = 4096
     private static let windowSize = 1 << 18
 
@@ -76,7 +77,7 @@ final class UncachedFile: ByteSource {
         windowCount = got
     }
 
-    /// Switches to normal reads; returns false if it did so before, or cannot.
+    /// Switches to normal reads through the cache. Returns false if this object has already switched, or cannot switch.
     private func readsUsually() -> Bool {
         let flags = fcntl(number, F_GETFL)
         guard isDirect, flags >= 0, fcntl(number, F_SETFL, flags & ~relay_o_direct) == 0 else {

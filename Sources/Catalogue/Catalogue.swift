@@ -10,9 +10,9 @@ internal import Synchronization
 
 /// Keeps the catalogue of a directory of recordings while a channel records into it: every file, every gap.
 ///
-/// The files are authoritative, and the catalogue only indexes them. A caller that reports an event never waits, and if
-/// the catalogue cannot be written, no frame is lost: the catalogue adds the missing changes later, or reads them from
-/// the files at the next start.
+/// The files are authoritative, and the catalogue only indexes them. A caller that reports an event never waits. If the
+/// catalogue cannot be written, no frame is lost: the catalogue adds the missing changes later, or reads them from the
+/// files at the next start.
 ///
 /// ```swift
 /// let catalogue = Catalogue(directory: directory, channel: "studio", logger: logger)
@@ -44,7 +44,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     /// The maximum number of changes that wait while the database cannot be written. If there are more, the oldest are
-    /// dropped; what they say about files is read from the files later.
+    /// dropped; their information about files is read from the files later.
     private static let patience = 10_000
     private static let retryInterval = DispatchTimeInterval.seconds(10)
 
@@ -127,8 +127,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         }
     }
 
-    /// Queues those files of this channel again whose upload was given up and that still exist. Always calls
-    /// `completion`, even if that was not possible. Returns at once.
+    /// Queues again all files of this channel whose upload was given up, if the files still exist. Calls `completion`
+    /// in any case, even if the files could not be queued. Returns at once.
     package func queueGivenUp(_ completion: @escaping @Sendable () -> Void) {
         queue.async {
             let names =
@@ -138,23 +138,23 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         }
     }
 
-    /// Whether there is a catalogue in `directory`, which shows that it is a directory of recordings. Blocks on the
-    /// disk.
+    /// Whether `directory` contains a catalogue, which shows that it is a directory of recordings. Blocks on the disk.
     package static func exists(in directory: String) -> Bool {
         access("\(directory)/\(CatalogueStore.fileName)", F_OK) == 0
     }
 
-    /// The name of the lock file for uploads of `channel` in the directory of the recordings. It exists from the first
-    /// upload on.
+    /// The name of the lock file for uploads of `channel` in the directory of the recordings. The file exists from the
+    /// channel's first upload on.
     package static func uploadLockName(of channel: String) -> String { UploadMark.lockName(of: channel) }
 
-    /// Whether the file `name` is still needed for an upload. A file that is not in the catalogue is needed, and while
-    /// the catalogue cannot be read, every file is needed. Can block on the disk, but never on the catalogue's queue.
+    /// Whether the file `name` is still needed for an upload. A file that is not in the catalogue counts as needed.
+    /// While the catalogue cannot be read, every file counts as needed. Can block on the disk, but never on the
+    /// catalogue's queue.
     package func needsUpload(_ name: String) -> Bool { (hold.state(of: name) ?? .waiting) ?? .waiting == .waiting }
 
-    /// Whether the file does not wait for upload. A file that an earlier run left waiting is kept even if this run does
-    /// not upload. While the catalogue cannot be read, every file counts as waiting if the channel ever uploaded. Can
-    /// block on the disk, but never on the catalogue's queue.
+    /// Whether the file is allowed to be deleted, because it does not wait for upload. A file that an earlier run left
+    /// waiting is kept even if this run does not upload. While the catalogue cannot be read, every file counts as
+    /// waiting if the channel ever uploaded. Can block on the disk, but never on the catalogue's queue.
     package func mayDelete(_ fileName: String) -> Bool {
         guard let upload = hold.state(of: fileName) else { return false }
         return upload != .waiting
@@ -219,8 +219,8 @@ extension Catalogue {
         }
     }
 
-    /// Writes the pending changes. The database is open only during the write: otherwise the open file would keep a
-    /// disk busy that fails or that an operator wants to unmount.
+    /// Writes the pending changes. The database is open only during the write. A file that stays open would prevent an
+    /// operator from unmounting the disk.
     private func write(_ state: inout State) throws {
         guard state.checked.isEmpty || !state.pending.isEmpty else { return }
         let store = try open(&state)
@@ -273,8 +273,8 @@ extension Catalogue {
         let names = Set(try store.segments().map(\.name))
         // A transport stream or an unreadable file has no metadata from which a row could be made. A file without a row
         // is not uploaded, and is not deleted while the channel uploads. Therefore each transport stream gets a row
-        // here, and so does any other file unless it is known to have no upload state. Names alone do not show whose
-        // files these are: other channels and users can have files with such names.
+        // here. Any other file also gets a row, except if it is known to have no upload state. Names alone do not show
+        // whose files these are: other channels and users can have files with such names.
         let ownership = Ownership(directory, channel: channel)
         let rows = try directory.segments(of: channel).compactMap { file -> CatalogueSegment? in
             let upload = known[file.fileName] ?? (hold.isLoaded ? nil : .waiting)
@@ -317,7 +317,7 @@ extension Catalogue {
         switch change {
         case .segment(let name, let record):
             guard let segment = segment(name, record) else { return }
-            // A report of the recorder is about a file of its own run, which continues.
+            // A report from the recorder concerns a file of the recorder's own run, and that run continues.
             let living = record.map { [$0.run] }.map(Set.init) ?? directory.livingRuns()
             try store.put([segment], living: living)
             // The row of a file that has not changed keeps its upload state.

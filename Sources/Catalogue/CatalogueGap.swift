@@ -13,14 +13,14 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
     package var start: Int64
     /// Program time of the first missing frame, in nanoseconds.
     package var from: Int64
-    /// Program time of the first frame after the gap, in nanoseconds; nil if this run recorded nothing after the gap,
-    /// so that it is unknown how long the program continued.
+    /// Program time of the first frame after the gap, in nanoseconds; nil if this run recorded nothing after the gap.
+    /// In that case it is unknown how long the program continued.
     package var to: Int64?
     /// Number of missing frames; 0 for a program without video; nil if it is unknown.
     package var frames: Int?
     /// Why the frames are missing.
     package var cause: String
-    /// Whether the recorder reported the gap; otherwise it was found by comparing files.
+    /// Whether the recorder reported the gap. If not, the gap was found by comparing files.
     package var isTold: Bool
 
     enum CodingKeys: String, CodingKey {
@@ -102,11 +102,11 @@ enum GapInference {
                 continue
             }
             let missing = Int((next - end + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
-            // In a program without video, the count is a number of packets, and no frames are missing.
+            // In a program without video, `missing` is a number of packets, and no frames are missing.
             if missing > 0 { gaps.append(gap(behind: before, to: next, frames: before.isAudioAlone ? 0 : missing)) }
         }
-        // After a file that ended by `rotate` there must be another one; without it, the end of the run is missing,
-        // unless the run is still being recorded.
+        // After a file that ended by `rotate`, there must be another file. If it does not exist, the end of the run is
+        // missing, except if the run is still being recorded.
         if let last = segments.last, let ending = last.ending, ending != .stop, ending != .silent,
             ending != .rotate || !living.contains(last.run ?? "")
         {

@@ -32,7 +32,7 @@ struct EventRow: Encodable, PersistableRecord {
     var event: CatalogueEvent
 
     init(_ event: CatalogueEvent) { self.event = event }
-    /// Encodes a scene as JSON, because its text is made only for people.
+    /// Encodes a scene as JSON, because the text of a scene event is made only for people.
     func encode(to encoder: any Encoder) throws {
         var written = event
         if let scene = event.scene { written.text = try scene.json() }
@@ -40,8 +40,8 @@ struct EventRow: Encodable, PersistableRecord {
     }
 }
 
-/// Reads the cells of one row. A disk can flip any bit, and any program can write to the file: a value is `nil` if it
-/// has the wrong type, or is outside the range in which computations with it cannot overflow.
+/// Reads the cells of one row. The cells are not trusted, because a disk can flip any bit and any program can write to
+/// the file. A value is `nil` if it has the wrong type, or if computations with it could overflow.
 struct Cells {
     let row: Row
 
@@ -159,7 +159,8 @@ extension CatalogueEvent {
             let kind = cells.text("kind"), let text = cells.text("text")
         else { return nil }
         let time = UTCTime(milliseconds: start)
-        // A catalogue that is opened read-only can still have its scenes in words.
+        // A catalogue that is opened read-only can still contain scenes in words, because they could not be rewritten
+        // as JSON.
         if kind == SceneEvent.kind, let scene = SceneEvent(json: text) ?? SceneEvent(words: text) {
             self.init(channel: channel, at: time, scene: scene)
         } else {

@@ -12,7 +12,7 @@ package struct CatalogueSegment: Sendable, Codable, Equatable {
     package var channel: String
     /// The file's sequence number within the channel, if its name contains one.
     package var sequence: Int?
-    /// The recorder's run to which the program times belong; nil if the file does not name it.
+    /// The recorder's run to which the program times belong; nil if the file does not contain the run.
     package var run: String?
     /// When the first frame was on air: milliseconds since 1970-01-01T00:00:00Z.
     package var start: Int64

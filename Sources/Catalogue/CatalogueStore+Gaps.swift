@@ -3,10 +3,11 @@
 internal import Archive
 internal import GRDB
 
-/// Gaps, and the deleted files that are remembered so that their absence does not count as a gap.
+/// Finds and stores gaps, and remembers deleted files so that their absence does not count as a gap.
 ///
-/// To add a closed file or a gap, or to record a deletion, costs the same in a run of 50,000 files as in a run of 500:
-/// only the adjacent rows are read. A change in the middle of a run, which is rare, reads the whole run.
+/// Adding a closed file or a gap, or recording a deletion, takes the same time in a run of 50,000 files as in a run of
+/// 500, because only the adjacent rows are read. For a change in the middle of a run, which is rare, the rows of the
+/// whole run are read.
 extension CatalogueStore {
     /// Adds a gap that the recorder reported.
     func put(_ gap: CatalogueGap) throws(CatalogueFailure) {
@@ -18,7 +19,7 @@ extension CatalogueStore {
                 try database.execute(
                     sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [other.run, other.from])
             }
-            // A row that cannot be read can have the same key.
+            // An unreadable row can have the same key, so a row with this key is deleted first.
             try database.execute(
                 sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from])
             try GapRow(gap).insert(database)
@@ -46,7 +47,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Returns the last file of the run to which `segment` belongs; nil if the run does not continue, or if `segment`
+    /// Returns the last file of the run to which `segment` belongs; nil if the run is not in `living`, or if `segment`
     /// does not come after that file.
     static func last(
         before segment: CatalogueSegment, _ living: Set<String>, _ database: Database
@@ -93,7 +94,8 @@ extension CatalogueStore {
         }
     }
 
-    /// The run of a file, and where the run's first remaining file begins; the largest number if all are deleted.
+    /// Selects a file's run, and the start of the run's first remaining file. If all files of the run are deleted, the
+    /// start is the largest number.
     private static let own = """
         WITH own AS (SELECT run, channel FROM segments WHERE name = ?),
             first AS (

@@ -30,7 +30,7 @@ extension CatalogueStore {
 
     private static func salvagedClips(_ database: Database) throws -> SalvagedClips {
         guard try database.hasTable("clips") else {
-            // A database of a version without clips has no such table. In any other database, the list of tables is
+            // A database of a version without clips has no table of clips. In any other database, the list of tables is
             // damaged.
             let steps = try String.fetchSet(database, sql: "SELECT identifier FROM grdb_migrations")
             return SalvagedClips(hasAllRows: !steps.contains(CatalogueSchema.clipsStep))
@@ -66,8 +66,8 @@ extension CatalogueStore {
         return salvage
     }
 
-    /// Returns the name of a table that is missing, or that does not agree with its index, which SQLite's quick check
-    /// does not examine; nil if all tables are complete.
+    /// Returns the name of a table that is missing, or that does not agree with its index; nil if all tables are
+    /// complete. SQLite's quick check does not compare tables with their indexes.
     static func incompleteTable(_ database: Database) throws -> String? {
         guard try database.hasTable("grdb_migrations") else { return nil }
         if try database.hasTable("segments"), !SalvagedRows(of: "segments", key: ["name"], in: database).isWhole {

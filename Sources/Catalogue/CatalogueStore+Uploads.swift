@@ -48,8 +48,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Queues the files of `channel` again whose upload was given up and that exist in `directory`; returns their
-    /// names.
+    /// Queues again the files of `channel` whose upload was given up, if they exist in `directory`. Returns the names
+    /// of the queued files.
     func queueGivenUp(of channel: String, in directory: String) throws(CatalogueFailure) -> [String] {
         try write { database in
             let names = try String.fetchAll(

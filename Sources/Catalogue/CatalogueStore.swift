@@ -28,16 +28,16 @@ final class CatalogueStore: Sendable {
         path = "\(directory)/\(Self.fileName)"
         var info = stat()
         if lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK {
-            // SQLite would follow the link out of the directory. With such a link the directory's owner could lead a
-            // recorder that runs as root to another file.
+            // SQLite would follow a symbolic link out of the directory. With such a link, the directory's owner could
+            // make a recorder that runs as root write to another file.
             throw CatalogueFailure.failed("\(path) is a symbolic link, which is not followed")
         }
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
         configuration.label = "relay.catalogue"
         configuration.prepareDatabase { database in
-            // Not WAL: it maps a file into memory, and if a quota or a full disk refuses a page, a signal ends the
-            // process together with the stream (seen on btrfs).
+            // The journal mode is not WAL, because WAL maps a file into memory. If a quota or a full disk refuses a
+            // page of that file, a signal ends the process together with the stream (seen on btrfs).
             _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
         }
         do {
@@ -54,9 +54,9 @@ final class CatalogueStore: Sendable {
         giveToOwner(of: directory)
     }
 
-    /// Opens the directory's existing database for reading only; this user must be allowed to write to it. Otherwise
-    /// SQLite could not remove its files beside the database, and files of another user there would lock the recorder
-    /// out.
+    /// Opens the directory's existing database for reading only. This user must nevertheless be allowed to write to the
+    /// database. Otherwise SQLite could not remove its own files beside the database, and the recorder could not open
+    /// the database if these files belong to another user.
     init(reading directory: String) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
         wasChecked = false
@@ -150,8 +150,8 @@ final class CatalogueStore: Sendable {
     private func giveToOwner(of directory: String) {
         var owner = stat()
         guard geteuid() == 0, stat(directory, &owner) == 0 else { return }
-        // Uses fstat and fchownat on one descriptor to avoid a rename race. It is opened with O_PATH, because closing
-        // any other descriptor of the file would give up SQLite's locks (fcntl(2)).
+        // Uses fstat and fchownat on one descriptor to avoid a rename race. The descriptor is opened with O_PATH,
+        // because closing any other descriptor of the file would give up SQLite's locks (fcntl(2)).
         let file = Glibc.open(path, Self.onlyPath | O_NOFOLLOW | O_CLOEXEC)
         guard file >= 0 else { return }
         defer { close(file) }
@@ -176,8 +176,8 @@ final class CatalogueStore: Sendable {
         }
     }
 
-    /// Returns the result of `body`, even if the transaction fails at its end because a page could not be read; nil if
-    /// `body` throws.
+    /// Returns the result of `body`; nil if `body` throws. The result is also returned if the transaction fails at its
+    /// end because a page could not be read.
     func salvage<T>(_ body: (Database) throws -> T) -> T? {
         var result: T?
         try? database.read { result = try body($0) }
@@ -199,7 +199,7 @@ extension CatalogueStore {
     /// Returns all segments sorted by time, except deleted ones.
     func segments() throws(CatalogueFailure) -> [CatalogueSegment] { try segments("deleted IS NULL") }
 
-    /// Returns the deleted segments that lie between remaining segments of the same run.
+    /// Returns the deleted segments that are between remaining segments of the same run.
     func deletedSegments() throws(CatalogueFailure) -> [CatalogueSegment] { try segments("deleted IS NOT NULL") }
 
     private func segments(_ condition: String) throws(CatalogueFailure) -> [CatalogueSegment] {
@@ -318,12 +318,13 @@ extension CatalogueStore {
 // MARK: Events
 
 extension CatalogueStore {
-    /// How many events of each channel and kind are kept; the oldest are removed.
+    /// How many events of each channel and kind are kept. If there are more, the oldest are removed.
     static let mostEvents = 10_000
-    /// Scenes are kept as long as there are files from their time, up to this limit: one scene every five seconds for
-    /// two months.
+    /// The maximum number of scenes: one scene every five seconds for two months. Up to this limit, scenes are kept as
+    /// long as files from their time exist.
     private static let mostScenes = 1_000_000
-    /// How many new scenes are added between two counts of all scenes: counting many takes a while.
+    /// How many new scenes are added between two counts of all scenes. Counting is rare, because counting many scenes
+    /// takes a while.
     private static let countsEach = 256
 
     /// Adds an event; removes events beyond the limit, and scenes without remaining files.
@@ -357,7 +358,8 @@ extension CatalogueStore {
             SELECT rowid FROM events WHERE channel = ? AND kind = ? ORDER BY rowid DESC LIMIT 1 OFFSET ?)
         """
 
-    /// Keeps the last scene before the oldest file, because that scene was on air when the file began.
+    /// Deletes the scenes from before the oldest file. The last of these scenes is kept, because it was on air when the
+    /// file began.
     private static let forgetScenes = """
         DELETE FROM events WHERE channel = ? AND kind = 'scene' AND start < (
             SELECT max(start) FROM events WHERE channel = ? AND kind = 'scene' AND start <= (

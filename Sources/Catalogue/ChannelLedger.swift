@@ -20,15 +20,15 @@ package struct ChannelLedger: Sendable {
     private let directory: RecordDirectory
     private let channel: String
 
-    /// The ledger of `channel` in `directory`. Nothing is read yet. Rows of files that do not belong to the channel by
-    /// directory and name (``Ownership``) are left out, because earlier versions added files of other record
-    /// directories.
+    /// The ledger of `channel` in `directory`. Nothing is read yet. Rows of files whose directory or name shows that
+    /// they do not belong to the channel (``Ownership``) are left out. Earlier versions added such rows for files of
+    /// other record directories.
     package init(directory: RecordDirectory, channel: String) {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
 
-    /// Returns the files, gaps and events in `range`, in milliseconds since 1970: of each kind the newest `limit`. If
-    /// the catalogue cannot be read, the result is made from the files.
+    /// Returns the newest files, gaps and events in `range` (in milliseconds since 1970), at most `limit` of each kind.
+    /// If the catalogue cannot be read, the result is made from the files.
     package func page(_ range: Range<Int64>, limit: Int) throws -> Page {
         guard let store = store() else { return try pageOfFiles(range, limit: limit) }
         let arguments: StatementArguments = [channel, range.upperBound, range.lowerBound]
@@ -60,8 +60,8 @@ package struct ChannelLedger: Sendable {
         }
     }
 
-    /// Returns when the newest file ended that began before `time`, even if the file was deleted since; nil if there is
-    /// no such file, or if the catalogue cannot be read.
+    /// Returns the end time of the newest file that began before `time`; the file can have been deleted since. Nil if
+    /// there is no such file, or if the catalogue cannot be read.
     package func newestEnd(before time: UTCTime) -> UTCTime? {
         let newest = try? store()?.read { database in
             try CatalogueStore.segments(
@@ -94,7 +94,8 @@ package struct ChannelLedger: Sendable {
         throw CatalogueFailure.failed("the catalogue cannot be read")
     }
 
-    /// Returns the same clips for a caller that must know every clip: throws if a clip might be missing.
+    /// Returns the clips of the channel like ``clips()``, but throws if a clip might be missing. It is for callers that
+    /// must know every clip.
     func allClips() throws -> [CatalogueClip] {
         guard let store = store() else { return try clips() }
         let found = store.salvagedClips()
@@ -117,7 +118,7 @@ package struct ChannelLedger: Sendable {
         return store.identity
     }
 
-    /// Returns the database if it can be read in place; otherwise nil.
+    /// Returns the database if it can be read without copying it; otherwise nil.
     private func store() -> CatalogueStore? {
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         var info = stat()
@@ -127,8 +128,8 @@ package struct ChannelLedger: Sendable {
         return store
     }
 
-    /// Returns the rows of `segments` that belong to the channel. Rows of deleted files are all kept, because a file
-    /// that no longer exists does not tell its channel.
+    /// Returns the rows of `segments` that belong to the channel. Rows of deleted files are all kept, because the
+    /// content of a deleted file can no longer show its channel.
     private func own(_ segments: [CatalogueSegment]) -> [CatalogueSegment] {
         let ownership = Ownership(directory, channel: channel)
         return segments.filter { $0.deleted != nil || ownership.matches($0.name) }

@@ -89,9 +89,10 @@ package struct RecordingArchive {
         return Contents(segments: try store.segments(), gaps: try store.gaps(), events: events, notes: notes)
     }
 
-    /// Makes a new catalogue from the files. From an intact catalogue, it keeps checksums, upload states, and gaps that
-    /// the recorder reported. From a damaged one, upload states are kept if they can be read; otherwise each channel
-    /// that ever uploaded queues all of its files when it is next recorded.
+    /// Makes a new catalogue from the files. Checksums, upload states, and gaps that the recorder reported are copied
+    /// from the old catalogue, if that is intact. If the old catalogue is damaged, upload states are copied as far as
+    /// they can be read. If they cannot be read, each channel that ever uploaded queues all of its files when it is
+    /// next recorded.
     package func rebuild() throws(ArchiveFailure) -> Rebuilding {
         do {
             do {
@@ -105,11 +106,11 @@ package struct RecordingArchive {
         }
     }
 
-    /// The readable content of a damaged database that cannot be read from the files.
+    /// The readable content of a damaged database, as far as this content cannot be read from the files.
     private struct Salvage {
         /// Upload states by file name.
         let uploads: [String: UploadState]
-        /// Rows of transport streams, which have no metadata, and of files that wait for upload, which can be
+        /// Rows of transport streams, which have no metadata, and rows of files that wait for upload, which can be
         /// unreadable.
         let rows: [CatalogueSegment]
         /// The channels whose upload states were already incomplete; nil if the states of all channels are incomplete.

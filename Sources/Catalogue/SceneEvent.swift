@@ -18,7 +18,7 @@ package struct SceneEvent: Sendable, Codable, Equatable {
     package var frame: Int64
     /// The recorder's run in whose program time the frame is counted; nil if it is not stored.
     package var run: String?
-    /// The transition.
+    /// The name of the transition to the scene.
     package var transition: String
     /// The duration of the transition in seconds; nil if it is not stored.
     package var seconds: Double?
@@ -55,7 +55,7 @@ package struct SceneEvent: Sendable, Codable, Equatable {
         return String(decoding: try encoder.encode(self), as: UTF8.self)
     }
 
-    /// Whether this is the scene `name`, or it shows the source `name`.
+    /// Whether this scene is called `name`, or shows the source `name`.
     package func shows(_ name: String) -> Bool { self.name == name || sources.contains(name) }
 }
 
@@ -90,7 +90,7 @@ extension SceneEvent {
     }
 }
 
-// Catalogues from relay before 0.2 have scenes in words. They are read once, and rewritten as JSON.
+// Catalogues from relay before 0.2 have scenes in words. These scenes are read once, and rewritten as JSON.
 extension SceneEvent {
     /// Reads a scene from the words of older catalogues; nil if the text is something else.
     init?(words text: String) {

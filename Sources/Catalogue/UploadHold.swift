@@ -6,9 +6,10 @@ internal import Synchronization
 
 /// Stores the upload states of one channel's files, to decide whether a file is allowed to be deleted.
 ///
-/// It reads the database itself, so that no caller waits for the catalogue's queue, which can be busy for minutes with
-/// the files of a large archive. While the database cannot be read, is lost, or is a new one that might not contain the
-/// waiting files yet (``UploadMark``), every file counts as needed, unless the channel never uploaded.
+/// It reads the database itself and does not use the catalogue's queue, which can be busy for minutes with the files of
+/// a large archive. Every file counts as needed while the database cannot be read or is lost, or while it is a new
+/// database that might not contain the waiting files yet (``UploadMark``). If the channel never uploaded, no file
+/// counts as needed.
 final class UploadHold: Sendable {
     private struct State {
         /// The states in the database; nil until it was read.
@@ -141,9 +142,10 @@ final class UploadHold: Sendable {
 
     /// Returns the states in the database, and whether they are complete; nil if the database cannot be read.
     private func read() -> (states: [String: UploadState], isWhole: Bool)? {
-        // An empty mount point has no database, but that says nothing about the database on the disk.
+        // An empty mount point contains no database, but the disk that is mounted there later can contain one.
         guard (try? directory.checkMount()) != nil else { return nil }
-        // If the channel never uploaded, no file waits: a lost or damaged database must not fill the disk.
+        // If the channel never uploaded, no file waits. So files can be deleted, and a lost or damaged database does
+        // not make the disk full.
         let wasUploaded = UploadMark.wasUploaded(channel, in: directory.path)
         let unknown: (states: [String: UploadState], isWhole: Bool)? = wasUploaded ? nil : ([:], true)
         if wasUploaded, UploadMark.isSet(for: channel, in: directory.path) { return nil }

@@ -3,11 +3,12 @@
 internal import Archive
 internal import Glibc
 
-/// An empty file in a directory of recordings, which shows that it is unknown which files of a channel wait for upload.
+/// An empty file in a directory of recordings. It shows that relay does not know which files of a channel wait for
+/// upload.
 ///
 /// The mark is set before a database that replaces a lost one has any tables, and it stays until all files that might
-/// wait are in the new database. So even if the process is killed meanwhile, the mark is never missing while the new
-/// database wrongly says that no file waits. Only channels that ever uploaded have a mark. All calls block on the disk.
+/// wait are in the new database. So the mark exists whenever the new database might wrongly say that no file waits,
+/// even if the process was killed meanwhile. Only channels that ever uploaded have a mark. All calls block on the disk.
 enum UploadMark {
     private static let (prefix, lockSuffix, suffix) = (".relay-upload-", ".lock", ".unknown")
 

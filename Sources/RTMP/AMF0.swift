@@ -93,7 +93,7 @@ struct AMF0Writer {
 /// Reads AMF0 from an untrusted peer. The depth and the number of values are limited, and no length field causes an
 /// allocation.
 struct AMF0Reader {
-    /// The bytes are not AMF0, nest deeper than 8, or contain more than 4096 values.
+    /// The bytes are not AMF0, nest values more than 8 levels deep, or contain more than 4096 values.
     struct Malformed: Error {}
 
     private static let deepest = 8

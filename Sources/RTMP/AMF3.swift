@@ -18,7 +18,7 @@ struct AMF3Reader {
 
     init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
-    /// Reads the next value; this value and the values in it are allowed to be `valuesLeft` values at most.
+    /// Reads the next value. The value and all values inside it count toward the limit `valuesLeft`.
     mutating func next(valuesLeft: inout Int, depth: Int = 0) throws(AMF0Reader.Malformed) -> AMF0Value {
         guard depth < Self.deepest, valuesLeft > 0 else { throw AMF0Reader.Malformed() }
         valuesLeft -= 1

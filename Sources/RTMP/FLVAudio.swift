@@ -78,9 +78,9 @@ package struct FLVAudio: Sendable {
         return "audio track \(Int(packet.track) + 1) (\(codec))"
     }
 
-    /// The packet type for the order of the channels.
+    /// The packet type of a message that describes the order of the channels.
     private static let channels: UInt8 = 4
-    /// Names of old formats, for the message when a client that sends one is refused.
+    /// Names of old formats, for the message with which a client that sends such a format is refused.
     private static let names: [UInt8: String] = [
         0: "PCM", 1: "ADPCM", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 7: "G.711", 8: "G.711",
         11: "Speex",

@@ -10,8 +10,8 @@ package enum FLVFailure: Error, Equatable, Sendable {
     case otherTracks([String])
 }
 
-/// The header of an Enhanced RTMP packet, the same for audio and video (Enhanced RTMP v2, "Enhanced Audio", "Enhanced
-/// Video").
+/// The header of an Enhanced RTMP packet. It is the same for audio and video (Enhanced RTMP v2, "Enhanced Audio",
+/// "Enhanced Video").
 struct FLVPacket {
     /// Packet types that audio and video share.
     enum Kind {
@@ -50,7 +50,8 @@ struct FLVReader {
     /// A signed big-endian number of three bytes.
     mutating func signed24() throws(FLVFailure) -> Int32 { Int32(bitPattern: try unsigned24() << 8) >> 8 }
 
-    /// The packets after the first byte, whose low half is `type`. `multitrack` is the packet type for several tracks.
+    /// Returns the packets in the body. `type` is the low half of the body's first byte, which the caller has read.
+    /// `multitrack` is the packet type for several tracks.
     mutating func packets(type: UInt8, multitrack: UInt8) throws(FLVFailure) -> [FLVPacket] {
         var type = type
         while type == FLVPacket.Kind.modifier { type = try modified() }

@@ -22,12 +22,12 @@ package struct RTMPBackChannel {
     private var received: Int
     private var acknowledged: Int
     /// Number of bytes after which the server expects an acknowledgement (Adobe RTMP 1.0, 5.4.4). Until the server sets
-    /// it, a common value is used.
+    /// this window, a common value is used.
     private var window = 2_500_000
     /// Replies to send, at most one message of each kind.
     private var owed: [RTMPMessage] = []
 
-    /// The parser that continues where librtmp stopped reading.
+    /// Creates a parser that continues where librtmp stopped reading.
     package init(handover: RTMPSession.Handover) {
         self.init(
             parser: handover.parser, unread: handover.unread, receivedBytes: handover.receivedBytes,
@@ -53,8 +53,8 @@ package struct RTMPBackChannel {
         return waiting
     }
 
-    /// Parses `bytes`. Invalid bytes end the parsing, and the answer says so, but they do not end the output, because
-    /// media can be sent even if nothing is parsed. A message that is too long is skipped.
+    /// Parses `bytes`. Invalid bytes end the parsing, and ``Answer/failure`` reports that. They do not end the output,
+    /// because media can be sent even if nothing is parsed. A message that is too long is skipped.
     package mutating func take(_ bytes: [UInt8], isCounted: Bool = true) -> Answer {
         var answer = Answer()
         if isCounted { received += bytes.count }
@@ -74,15 +74,15 @@ package struct RTMPBackChannel {
     /// Whether there are replies to send.
     package var owesReplies: Bool { !owed.isEmpty }
 
-    /// The replies to send. Must be called when there is room for them.
+    /// Returns the replies to send. Call it only when there is room to send them.
     package mutating func takeReplies() -> [RTMPMessage] {
         defer { owed = [] }
         return owed
     }
 
-    /// Adds a reply, which replaces an older one of its kind that could not be sent, so that a server that sends
-    /// requests without reading the replies cannot fill the memory. Nothing is lost: an acknowledgement counts all
-    /// bytes since the beginning of the connection.
+    /// Adds a reply. The reply replaces an older, unsent reply of the same kind. So a server that sends requests
+    /// without reading the replies cannot fill the memory. Nothing is lost: an acknowledgement counts all bytes since
+    /// the beginning of the connection.
     private mutating func owe(_ message: RTMPMessage) {
         owed.removeAll { $0.kind == message.kind }
         owed.append(message)

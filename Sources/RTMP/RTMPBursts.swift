@@ -4,12 +4,13 @@ internal import DequeModule
 internal import Media
 internal import Networking
 
-/// Lets connections share the chunks of a frame and of the audio before it: headers and bodies in one piece of memory,
-/// which is created once for all connections of a writer that are at the same position of their timelines.
+/// Lets connections share the chunks of a frame and of the audio before it. The headers and bodies are in one piece of
+/// memory. This memory is created once for all connections of a writer that are at the same position of their
+/// timelines.
 ///
 /// After the first messages, the chunks contain nothing that is specific to a connection. So hundreds of connections
 /// send the same bytes, and hold one reference each instead of making their own headers. A connection that is behind
-/// must not use this, because it would evict chunks that the others need.
+/// must not use this type, because it would evict chunks that the other connections need.
 package struct RTMPBursts {
     /// The chunks of a burst.
     struct Chunks {
@@ -20,7 +21,7 @@ package struct RTMPBursts {
 
     private struct Burst {
         let packets: [EncodedPacket]
-        /// Milliseconds from each message to the previous one of its track.
+        /// For each message, the milliseconds since the previous message of the same track.
         let steps: [Int64]
         let chunks: Chunks
     }
@@ -35,15 +36,15 @@ package struct RTMPBursts {
     private var file: SharedFile?
     /// Number of connections that can request the same chunks.
     package var connections = 0
-    /// Milliseconds between the messages of the requested packets. This is a property only so that its memory is
-    /// reused.
+    /// For each requested packet, the milliseconds since the previous message of the same track. The array is a
+    /// property only so that its memory is reused.
     var steps: [Int64] = []
 
-    /// Starts empty.
+    /// Creates an instance without bursts.
     package init() {}
 
-    /// The chunks of `packets`; `steps` are the times between their messages and the previous ones. If the chunks do
-    /// not exist yet, `make` appends them to a buffer.
+    /// Returns the chunks of `packets`. `steps` contains, for each packet, the time from the previous message of its
+    /// track to its own message. If the chunks do not exist yet, `make` is called to append them to a buffer.
     mutating func chunks(of packets: [EncodedPacket], steps: [Int64], make: (inout OutboundBuffer) -> Void) -> Chunks {
         // The latest burst is the most likely match.
         for index in bursts.indices.reversed() where bursts[index].packets.last === packets.last {

@@ -40,7 +40,7 @@ package enum RTMPHeaders {
                 FLVAudio.Codec(enhanced: track.codec).map { .enhancedAudio($0, packetType: 0) }
                 ?? RTMPMessage.Prefix.audio(packetType: 0)
             return RTMPMessage(kind: .audio, prefix: prefix, payload: track.decoderConfiguration)
-        // Their packets need no configuration.
+        // The packets of these codecs need no configuration.
         case .mp3, .ac3, .pcm, .scte35, .amf0, .text: return nil
         }
     }

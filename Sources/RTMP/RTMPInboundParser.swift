@@ -31,7 +31,7 @@ package struct RTMPInboundParser {
         /// Whether a message that is too long is skipped; otherwise it ends the parsing.
         var skipsLongMessages = false
 
-        /// Enough for a connection on which the peer sends only commands.
+        /// Limits that are sufficient for a connection on which the peer sends only commands.
         static let conversation = Limits(messageBytes: 1 << 20, heldBytes: 2 << 20)
     }
 
@@ -58,10 +58,10 @@ package struct RTMPInboundParser {
         var extended: UInt32?
         var streamID: UInt32 = 0
         var body: [UInt8] = []
-        /// Bytes of a message that is skipped. They were received and not kept.
+        /// Number of received bytes of a message that is skipped. These bytes are not stored.
         var skipped = 0
 
-        /// Bytes of the incomplete message that were received.
+        /// The number of bytes of the incomplete message that were received so far.
         var received: Int { body.count + skipped }
 
         /// Appends to the body. Its memory grows with the received bytes, at most to the message's length.
@@ -94,7 +94,8 @@ package struct RTMPInboundParser {
     /// Bytes that were read as an extended timestamp but belong to the message's body.
     private var replay: [UInt8] = []
 
-    /// A parser that continues where another reader stopped, with its chunk size and streams.
+    /// Creates a parser that continues where another reader stopped, with the chunk size and the chunk streams of that
+    /// reader.
     init(chunkBytes: Int = RTMPChunkSize.initial, streams: [Int: ChunkStream] = [:], limits: Limits = .conversation) {
         self.chunkBytes = max(1, chunkBytes)
         self.streams = streams
@@ -233,10 +234,11 @@ extension RTMPInboundParser {
         if format == 0 { stream.streamID = integer(at: start + 7, bytes: 4).byteSwapped }
     }
 
-    /// Reads a header of type 3; its extended timestamp, if it has one, begins at `end`. False if bytes are missing.
+    /// Reads a header of type 3. If the header has an extended timestamp, the timestamp begins at `end`. Returns false
+    /// if bytes are missing.
     ///
-    /// Each chunk should repeat the extended timestamp, but some peers do not. If the value differs from the message's
-    /// extended timestamp, it belongs to the body.
+    /// Each chunk should repeat the extended timestamp, but some peers do not. If the four bytes differ from the
+    /// message's extended timestamp, they belong to the body.
     private mutating func repeats(_ stream: inout ChunkStream, from end: Int) throws(Malformed) -> Bool {
         let isContinued = stream.received > 0
         if let extended = stream.extended, !omitsExtended {

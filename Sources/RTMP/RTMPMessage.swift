@@ -28,8 +28,8 @@ package struct RTMPMessage {
             }
         }
 
-        /// Whether the prefix has a composition time. AV1 frames have none; for other codecs there is a packet type
-        /// that means a composition time of 0.
+        /// Whether the prefix has a composition time. AV1 frames have no composition time. For other codecs, a separate
+        /// packet type means a composition time of 0.
         private static func hasTime(_ codec: FLVVideo.Codec, _ type: UInt8, _ time: Int32) -> Bool {
             type == FLVPacket.Kind.codedFrames && codec != .av1 && time != 0
         }

@@ -35,9 +35,9 @@ package final class RTMPSession {
     /// The strings to which librtmp keeps pointers.
     private var strings: [UnsafeMutablePointer<CChar>] = []
 
-    /// A session on a duplicate of `socket`'s descriptor, because librtmp closes its descriptor. librtmp does not get
-    /// the user and password: it would log in over its own connection, without deadline, IPv6, TLS or proxy.
-    /// `isEnhanced` announces Enhanced RTMP to the server.
+    /// Creates a session on a duplicate of `socket`'s descriptor, because librtmp closes its descriptor. librtmp does
+    /// not get the user and password, because it would log in over a connection of its own, which has no deadline,
+    /// IPv6, TLS or proxy. `isEnhanced` announces Enhanced RTMP to the server.
     package init(url: RTMPURL, login: String, socket: TCPSocket, isEnhanced: Bool = false) throws(OutputFailure) {
         let copy = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0, let rtmp = RTMP_Alloc() else {
@@ -48,7 +48,7 @@ package final class RTMPSession {
         self.url = url
         self.login = login
         self.isEnhanced = isEnhanced
-        RTMP_LogSetLevel(RTMP_LOGCRIT)  // its messages contain the key
+        RTMP_LogSetLevel(RTMP_LOGCRIT)  // librtmp's messages contain the stream key
         RTMP_Init(rtmp)
         var (host, path, target, app) = (
             string(url.host), string(url.playPath), string(url.connectURL + login), string(url.connectApp + login)
@@ -102,8 +102,8 @@ package final class RTMPSession {
         try read("publish", until: { rtmp.pointee.m_bPlaying != 0 }) { _ in }
     }
 
-    /// Does the same as `RTMP_ConnectStream`, but stores the server's reason. It stops at `_error`, because the server
-    /// will not change its answer. `saw` is called with each command.
+    /// Does the same as `RTMP_ConnectStream`, but stores the server's reason. It stops when the server sends `_error`,
+    /// because the server will not change its answer. `saw` is called with each command.
     private func read(_ step: String, until isDone: () -> Bool, saw: ([UInt8]) -> Void) throws(OutputFailure) {
         var packet = RTMPPacket()
         while !isDone() {
@@ -122,8 +122,8 @@ package final class RTMPSession {
         }
     }
 
-    /// Calls `body` with a packet that contains `bytes`. librtmp needs free space before the bytes, which the packet
-    /// provides.
+    /// Calls `body` with a packet that contains `bytes`. The packet also has the free space that librtmp needs before
+    /// the bytes.
     private func withPacket(
         _ bytes: [UInt8], type: Int32, channel: Int32, _ body: (inout RTMPPacket) -> Int32
     ) throws(OutputFailure) {

@@ -33,8 +33,8 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
     }
 
     /// Whether the message ends a stream that is on air: an error of publishing or of the connection. Other errors,
-    /// such as `NetStream.Record.Failed`, concern additional services; if the server does not accept the stream either,
-    /// it closes the connection.
+    /// such as `NetStream.Record.Failed`, concern additional services. If the server also refuses the stream, it closes
+    /// the connection.
     package var endsPublishing: Bool {
         isError && (!isStatus || ["netstream.publish.", "netconnection."].contains { code.lowercased().hasPrefix($0) })
     }

@@ -12,7 +12,7 @@ package struct RTMPTimeline {
     /// A clock that starts at the first packet.
     package init() {}
 
-    /// Whether there has been a packet.
+    /// Whether the clock has started, with the first packet.
     package var hasBegun: Bool { origin != nil }
 
     /// The timestamp for `packet` in milliseconds; advances the clock to it. Repeated calls for a packet return the

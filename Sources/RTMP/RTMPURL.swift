@@ -6,7 +6,7 @@ package import Networking
 /// `rtmps://`, which is RTMP over TLS. MediaMTX and others accept `rtmp://host/stream`: then the stream's name is the
 /// application, and there is no key.
 ///
-/// Its description contains no secrets, so that interpolation cannot leak them.
+/// The description contains no secrets, so that an interpolated address cannot leak them.
 package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// Whether the connection uses TLS.
     package let isSecure: Bool
@@ -46,7 +46,7 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
         password = parts.password
     }
 
-    /// The stream of `other` at another server.
+    /// Creates the address of the same stream as `other`, at another server.
     init(isSecure: Bool, host: String, port: UInt16?, app: String, streamOf other: RTMPURL) {
         self.isSecure = isSecure
         self.host = host
@@ -105,8 +105,8 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
 
 extension RTMPURL {
     /// The same stream at the server in `reference`, a `tcUrl` that can be relative to the `tcUrl` of this address
-    /// (Enhanced RTMP v2, "Reconnect Request"; RFC 3986, 4.2). `nil` if it is not a `tcUrl`, or if the connection would
-    /// no longer use TLS.
+    /// (Enhanced RTMP v2, "Reconnect Request"; RFC 3986, 4.2). `nil` if `reference` is not a `tcUrl`, or if the
+    /// connection uses TLS now and would not use it at that server.
     package func redirected(to reference: String) -> RTMPURL? {
         if reference.isEmpty { return nil }
         let scheme = isSecure ? "rtmps" : "rtmp"

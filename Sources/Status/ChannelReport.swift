@@ -19,11 +19,11 @@ internal import Upload
 package struct ChannelReport: Sendable, Encodable {
     /// The stages of a channel's life.
     package enum State: String, Sendable, Codable, CaseIterable {
-        /// Inputs and encoder are being opened, or the channel waits for them.
+        /// The inputs and the encoder are being opened, or the channel waits for them.
         case opening
         /// The program runs.
         case onAir = "on_air"
-        /// The channel failed, and is reopened after a while.
+        /// The channel failed, and waits until it is reopened.
         case waiting
         /// The channel has ended.
         case over
@@ -33,8 +33,8 @@ package struct ChannelReport: Sendable, Encodable {
     package var name: String
     /// The channel's state.
     package var state: State
-    /// Whether the channel has ended as intended: its media or its duration has ended, or it was told to end. Used only
-    /// to decide whether the process is ready.
+    /// Whether the channel has ended as intended: its media or its duration has ended, or it was told to end. It is
+    /// used only to decide whether the process is ready.
     package var isDone = false
     /// When the snapshot was taken.
     package var time: UTCTime
@@ -52,11 +52,11 @@ package struct ChannelReport: Sendable, Encodable {
     package var canClip = false
     /// Whether the program has scenes, which can be queried and changed.
     package var hasScenes = false
-    /// When the certificate of the channel's listeners expires, in seconds since 1970; nil without a certificate. Only
-    /// for metrics.
+    /// When the certificate of the channel's listeners expires, in seconds since 1970; nil without a certificate. It is
+    /// used only for metrics.
     package var certificateExpiry: Int?
-    /// The peak of each audio channel of the sources that are audible but never visible, in dBFS, by source name. Only
-    /// for meters: the levels of other sources are in the status.
+    /// The peak of each audio channel of the sources that are audible but never visible, in dBFS, by source name. It is
+    /// used only for meters. The levels of other sources are in the status.
     package var heardLevels: [String: [Double]] = [:]
     /// The status of the program for operators; nil without a program.
     package var status: ChannelStatus?

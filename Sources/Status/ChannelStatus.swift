@@ -14,17 +14,18 @@ package struct ChannelStatus: Sendable, Codable {
     package var sources: [SourceStatus]
     /// Which input is on air; nil if there is only one.
     package var selection: SelectionStatus?
-    /// The sources of a program that has several sources. The status of their inputs is in ``sources``, one source
-    /// after the other.
+    /// The sources of a program that has several sources. The status of the inputs of these sources is in ``sources``,
+    /// one source after the other.
     package var parts: [PartStatus]?
     /// The position of the program's run-down, without the segments; nil without a run-down.
     package var runDown: RunDownStatus?
     package var feed: FeedStatus
-    /// The status of the feed from which the audio comes, which can be ``feed``; nil for a program without audio.
+    /// The status of the feed from which the audio comes; nil for a program without audio. It can be the same feed as
+    /// ``feed``.
     package var audioFeed: FeedStatus?
     package var program: ProgramStatus
     package var encoder: EncoderStatus
-    /// The renditions; nil without any.
+    /// The renditions; nil if the channel has none.
     package var renditions: [RenditionStatus]?
     package var frameRate: FrameRate
     package var outputs: [OutputStatus]
@@ -72,14 +73,14 @@ package struct PartStatus: Sendable, Codable {
     package var selection: SelectionStatus?
     /// The number of frames for which the source's previous frame was repeated.
     package var framesRepeated: Int
-    /// The number of these repetitions that happened because the frame that was due had not arrived.
+    /// How many of the repetitions in ``framesRepeated`` happened because the frame that was due had not arrived.
     package var framesLate: Int
     /// The number of frames of the source that were never shown.
     package var framesDropped: Int
     /// The peak of each audio channel of the source, whether it is audible or not, in dBFS; empty before any audio.
     package var levels: [Double]
 
-    /// A source with these values; `feed` is the status of its feed.
+    /// The status of a source with these values; `feed` is the status of the source's feed.
     package init(
         name: String, isOnAir: Bool, selection: SelectionStatus?, feed: FeedStatus = FeedStatus(), levels: [Double] = []
     ) {
@@ -92,7 +93,7 @@ package struct PartStatus: Sendable, Codable {
 package struct PassthroughStatus: Sendable, Codable {
     /// Packets of all tracks.
     package var packets: Int64 = 0
-    /// The number of these packets that are frames.
+    /// The number of packets that are video frames.
     package var frames: Int64 = 0
     /// The size of the packets, in bytes.
     package var bytes: Int64 = 0
@@ -105,7 +106,7 @@ package struct PassthroughStatus: Sendable, Codable {
     /// Packets that could not be decoded. They belong to the track that is re-encoded while `--copy-video` or
     /// `--copy-audio` passes the other track through.
     package var transcodingErrors = 0
-    /// Packets of that track that were dropped because the encoder could not keep up.
+    /// Packets of the re-encoded track that were dropped because the encoder could not keep up.
     package var skippedPackets = 0
 
     /// The statistics before the first packet.
@@ -123,13 +124,13 @@ package struct PassthroughStatus: Sendable, Codable {
 /// The status of a rendition, which is an additional encoding of the program.
 package struct RenditionStatus: Sendable, Codable {
     package var name: String
-    /// `width` and `height` are the size of its frames in pixels.
+    /// `width` and `height` are the size of the rendition's frames in pixels.
     package var width: Int
     package var height: Int
     package var encoder: EncoderStatus
     /// Frames that were dropped because the encoder could not keep up.
     package var droppedFrames: Int
-    /// Why the rendition ended; nil unless it ended before the program.
+    /// Why the rendition ended before the program; nil if it is running or ended with the program.
     package var failure: String?
 
     package init(
@@ -144,7 +145,7 @@ package struct RenditionStatus: Sendable, Codable {
 package struct SelectionStatus: Sendable, Codable {
     /// The name of the input on air, or `slate`; nil before anything is on air.
     package var onAir: String?
-    /// The index of that input in the order of preference, 0 for the first; nil for the slate.
+    /// The index of the input on air in the order of preference, 0 for the first; nil for the slate.
     package var number: Int?
     /// Why this input is on air.
     package var reason: String?
@@ -155,7 +156,7 @@ package struct SelectionStatus: Sendable, Codable {
     /// The inputs that are open.
     package var open: [String] = []
 
-    /// The status before any of these inputs is on air.
+    /// The status while none of these inputs is on air yet.
     package init(
         onAir: String? = nil, number: Int? = nil, reason: String? = nil, switches: Int64 = 0, inputs: [String],
         open: [String] = []

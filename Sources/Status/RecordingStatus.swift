@@ -29,11 +29,11 @@ package struct RecordingStatus: Sendable, Codable {
 package struct SourceRecordingStatus: Sendable, Codable {
     /// How a source is recorded.
     package enum Coding: String, Sendable, Codable {
-        /// Its packets are copied, but none has arrived yet.
+        /// The source's packets will be copied, but none has arrived yet.
         case waiting
-        /// Its packets are copied.
+        /// The source's packets are copied.
         case copied
-        /// Its frames are encoded again.
+        /// The source's frames are re-encoded.
         case encoded
     }
 

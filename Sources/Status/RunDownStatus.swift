@@ -24,7 +24,7 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
     /// One part of the show.
     package struct Segment: Sendable, Codable, Equatable {
         package var name: String
-        /// The names of its views.
+        /// The names of the segment's views.
         package var views: [String]
         /// How long the segment lasts, in seconds; nil if that is unknown.
         package var seconds: Double?
@@ -40,12 +40,12 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
 
     /// The current segment.
     package struct Current: Sendable, Codable, Equatable {
-        /// Its index in ``segments``.
+        /// The segment's index in ``segments``.
         package var index: Int
         package var name: String
         /// The visible view.
         package var view: String
-        /// The frame at which the segment began, plus the number of frames for which it was held.
+        /// The frame at which the segment began, plus the number of frames for which the segment was held.
         package var frame: Int64
         package var elapsedSeconds: Double
         /// The remaining time of the segment, in seconds. Nil if it is unknown, because the segment lasts to the end of

@@ -7,7 +7,7 @@ struct VideoReport: Encodable {
     let codec: String
     let width: Int
     let height: Int
-    /// The codec string of RFC 6381; nil for codecs for which relay does not make one.
+    /// The codec string of RFC 6381; nil if relay does not make such a string for the codec.
     let codecString: String?
     /// Bits per second, if known.
     let bitrate: Int?
@@ -40,7 +40,7 @@ struct AudioReport: Encodable {
     let codec: String
     let sampleRate: Int
     let channels: Int
-    /// The codec string of RFC 6381; nil for codecs for which relay does not make one.
+    /// The codec string of RFC 6381; nil if relay does not make such a string for the codec.
     let codecString: String?
 
     init(_ track: TrackDescription) {

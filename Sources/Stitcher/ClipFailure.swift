@@ -3,7 +3,8 @@
 /// The reason why a clip could not be made, in one sentence.
 package struct ClipFailure: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
-    /// Whether the only obstacle is that the files differ in coding, so that they can be joined by re-encoding.
+    /// Whether the only obstacle is that the files differ in coding. If so, the files can be joined by re-encoding
+    /// them.
     package var isDifference = false
 
     package init(_ description: String) { self.description = description }

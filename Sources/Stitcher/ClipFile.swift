@@ -17,8 +17,9 @@ package final class ClipFile {
     private let reserved: Int64
     private var isFinished = false
 
-    /// Begins the file `path`, which must not exist unless `replaces` is set. If bytes are `reserved` before the media,
-    /// the tables are written there, so that a player that reads from the beginning gets them first.
+    /// Begins the file `path`, which must not exist unless `replaces` is set. If `reserved` is more than 0, that many
+    /// bytes are kept free before the media, and the tables are written there. A player that reads the file from the
+    /// beginning then gets the tables first.
     package init(_ path: String, replaces: Bool, reserving reserved: Int64 = 0) throws(FileFailure) {
         self.path = path
         self.replaces = replaces
@@ -32,19 +33,19 @@ package final class ClipFile {
         }
         FinishedFile.removeLeftovers(of: path)
         descriptor = try .create(FinishedFile.hidden(beside: path))
-        // The lock tells a later process that makes the same file that this work file is still in use.
+        // Another process can begin to make the same file. The lock shows that process that this work file is in use.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, text: "its work file was removed") }
         end = Int64(MovieBox.headSize) + reserved
     }
 
     deinit {
         if !isFinished { unlink(descriptor.path) }
-        // Closing is not enough: a child process that is just being started can keep the descriptor, and so the lock,
-        // for a moment longer.
+        // Closing the descriptor does not always release the lock: a child process that is being started can hold a
+        // copy of the descriptor, and therefore the lock, for a moment longer.
         descriptor.unlock()
     }
 
-    /// Appends `range` of `file`, and returns its offset in this file.
+    /// Appends the bytes `range` of `file`, and returns the offset of these bytes in this clip file.
     package func copy(_ range: Range<Int64>, of file: FileDescriptor) throws(FileFailure) -> Int64 {
         let offset = end
         try descriptor.copy(range, of: file, to: offset)
@@ -52,7 +53,7 @@ package final class ClipFile {
         return offset
     }
 
-    /// Appends `bytes`, and returns their offset in this file.
+    /// Appends `bytes`, and returns the offset of these bytes in this clip file.
     package func append(_ bytes: SharedBytes) throws(FileFailure) -> Int64 {
         let offset = end
         try descriptor.write([bytes], at: offset)
@@ -75,8 +76,8 @@ package final class ClipFile {
         try rename()
     }
 
-    /// Makes a fragmented MP4 instead: copies the media that was appended so far into the fragments of a new file,
-    /// which gets the final name. `isCancelled` is called before each fragment. Throws ``FileFailure``, or
+    /// Makes a fragmented MP4 instead of a plain one. Copies the media that was appended so far into the fragments of a
+    /// new file, which gets the final name. `isCancelled` is called before each fragment. Throws ``FileFailure``, or
     /// ``ClipFailure`` if the job was cancelled.
     package func finishInFragments(
         _ clip: ClipMovie, video: ClipTrack, audio: ClipTrack?, isCancelled: () -> Bool

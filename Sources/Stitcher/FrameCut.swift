@@ -6,8 +6,8 @@ internal import MP4
 /// all frames before it are also shown before all frames after it.
 struct FrameCut {
     private let samples: [IndexedSample]
-    /// For each index: the latest presentation time of the frames before that index, and the earliest presentation time
-    /// of the frame at that index and the frames after it.
+    /// For each index, `latestBefore` has the latest presentation time of the frames before that index, and
+    /// `earliestFrom` the earliest presentation time of the frames from that index on.
     private let latestBefore: [Int64]
     private let earliestFrom: [Int64]
 
@@ -23,7 +23,7 @@ struct FrameCut {
 
     private func isClean(_ index: Int) -> Bool { latestBefore[index] < earliestFrom[index] }
 
-    /// Whether decoding can start at `index`, and no frame from there on is shown before the frame at `index`.
+    /// Whether decoding can start at the frame `index`, and all later frames in decoding order are also shown later.
     private func isEntry(_ index: Int) -> Bool {
         index == samples.count || samples[index].isSync && isClean(index) && samples[index].pts == earliestFrom[index]
     }
@@ -39,20 +39,20 @@ struct FrameCut {
         (0...samples.count).first { isEntry($0) && earliestFrom[$0] >= time } ?? samples.count
     }
 
-    /// The first clean cut, not before `start`, such that all frames shown earlier than `time` are before it.
+    /// The first clean cut at or after `start` that has all frames shown earlier than `time` before it.
     func exit(after time: Int64, from start: Int) -> Int {
         (start...samples.count).first { isClean($0) && earliestFrom[$0] >= time } ?? samples.count
     }
 
-    /// The last clean cut, not before `start`, such that no frame shown at `time` or later is before it. The cut is
-    /// never directly after a keyframe. The encoded frames after the cut begin with a keyframe, and a decoder cannot
-    /// always distinguish two keyframes in a row if they come from two encoders (ITU-T H.264, 7.4.1.2.4: idr_pic_id).
+    /// The last clean cut at or after `start` before which all frames are shown earlier than `time`. The cut is never
+    /// directly after a keyframe. The encoded frames after the cut begin with a keyframe, and a decoder cannot always
+    /// distinguish two keyframes in a row if they come from two encoders (ITU-T H.264, 7.4.1.2.4: idr_pic_id).
     func exit(before time: Int64, from start: Int) -> Int {
         let cut = end(before: time, from: start)
         return cut > start && samples[cut - 1].isSync ? cut - 1 : cut
     }
 
-    /// The last clean cut, not before `start`, such that no frame shown at `time` or later is before it.
+    /// The last clean cut at or after `start` before which all frames are shown earlier than `time`.
     func end(before time: Int64, from start: Int) -> Int {
         (start...samples.count).last { isClean($0) && ($0 == start || latestBefore[$0] < time) } ?? start
     }

@@ -14,16 +14,16 @@ package struct ChildCommand: Sendable {
         package var status: Int32?
         /// How the program ended, in words.
         package var ending: String
-        /// The last part of its standard output.
+        /// The last part of the program's standard output.
         package var output: String
-        /// The last part of its standard error.
+        /// The last part of the program's standard error.
         package var errors: String
     }
 
     /// The program, by its absolute path.
     var program: String
     var arguments: [String]
-    /// Variables that are added to the environment of this process.
+    /// Environment variables for the program, in addition to those of this process.
     var environment: [String: String] = [:]
     /// The time limit.
     var limit: Duration
@@ -33,7 +33,7 @@ package struct ChildCommand: Sendable {
     /// How long a program has to end before it gets SIGKILL; rclone takes up to a second.
     private static let grace = Duration.seconds(1)
 
-    /// A run of `program`, which is an absolute path, with the time limit `limit`.
+    /// Creates a command that runs `program`, which is an absolute path, for at most `limit`.
     package init(program: String, arguments: [String], environment: [String: String] = [:], limit: Duration) {
         self.program = program
         self.arguments = arguments

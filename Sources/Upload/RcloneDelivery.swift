@@ -10,10 +10,12 @@ final class RcloneDelivery: SegmentDelivery {
     private let rclone: String
     private let remote: RcloneRemote
     private let limit: String?
-    /// The hash by which files are compared; nil until the remote was asked, and empty if the remote supports none.
+    /// The hash by which files are compared. It is nil until rclone has reported the remote's hashes, and empty if the
+    /// remote supports none.
     private let hash = Mutex<String?>(nil)
 
-    /// The first of these hashes that a remote supports is used; if it supports none of them, any other hash.
+    /// The first of these hashes that the remote supports is used. If the remote supports none of them, any hash that
+    /// it supports is used.
     private static let preferredHashes = ["sha256", "sha1", "md5"]
     private static let askingLimit = Duration.seconds(10)
     /// The time limit for computing hashes: this machine must read the file, and some remotes must read their copy as
@@ -38,7 +40,8 @@ final class RcloneDelivery: SegmentDelivery {
             .first { $0.hasPrefix("/") && access($0, X_OK) == 0 }
     }
 
-    /// Asks rclone whether it knows the remote. Returns the reason if the remote is only unreachable now.
+    /// Asks rclone about the remote. Throws if rclone does not know the remote or does not accept the limit. Returns
+    /// the reason if rclone fails for another reason, for example because the remote cannot be reached now.
     func check() async throws(UploadRefusal) -> String? {
         do {
             let nothing = try FileDescriptor.open("/dev/null", .readOnly)
@@ -103,7 +106,8 @@ final class RcloneDelivery: SegmentDelivery {
     private func run(_ arguments: [String], _ time: Duration, _ input: FileDescriptor) async throws(DeliveryFailure)
         -> String
     {
-        // rclone itself retries seldom and not for long, because the uploader tries again and logs it.
+        // rclone itself retries only a few times and only for a short time, because the uploader also retries, and logs
+        // it.
         let flags =
             ["--ask-password=false", "--retries=1", "--low-level-retries=2", "--contimeout=15s", "--timeout=60s"]
             + ["--stats=0"] + (limit.map { ["--bwlimit=\($0)"] } ?? [])

@@ -2,7 +2,8 @@
 
 internal import Media
 
-/// Decides when a failed file is tried again. Pure: results and times in, waits out.
+/// Decides when a failed file is tried again. It does no I/O: callers report results and times, and get the time to
+/// wait.
 ///
 /// A file is tried until it is uploaded, however long that takes. Two waits, computed by ``RetryDelay``, apply to each
 /// file. The file's own wait grows with its own failures, so that a file that always fails is not tried after each
@@ -24,7 +25,7 @@ struct RetrySchedule {
     private(set) var failedTries = 0
 
     /// Records a failed try of the file `name` at `now`. `name` is nil if the failure came before a file was chosen.
-    /// With `isLater` the file was only postponed.
+    /// `isLater` means that the file was only postponed; it is tried again, but does not count as failing.
     mutating func noteFailedTry(of name: String?, isLater: Bool = false, at now: Int64) {
         failedTries += 1
         gate = now + RetryDelay.after(failedTries).inNanoseconds

@@ -59,7 +59,7 @@ extension Uploader {
     }
 
     /// Returns the answer to `question`: the reason why a remote cannot be reached now, or nil. If there is no answer
-    /// within `time`, returns that as the reason, and the question continues in the background.
+    /// within `time`, the returned reason says so, and the question continues in the background.
     static func answer(
         within time: DispatchTimeInterval,
         to question: @escaping @Sendable () async -> Result<String?, UploadRefusal>

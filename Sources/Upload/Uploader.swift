@@ -11,10 +11,10 @@ internal import Synchronization
 
 /// Uploads the finished files of a channel, one at a time and the oldest first: to a remote, or through a command.
 ///
-/// The catalogue stores which files are waiting, so the next run of relay continues. Neither the recorder nor the end
-/// of the process waits for uploads; a signal ends the running upload. A file that fails is tried again after the
-/// others, at longer and longer intervals of up to 5 min (``RetrySchedule``), until it is uploaded or an operator gives
-/// it up. Until then the file must not be deleted: see ``mayDelete(_:)``.
+/// The catalogue stores which files are waiting, so the next run of relay uploads the files that remain. Neither the
+/// recorder nor the end of the process waits for uploads; a signal ends the running upload. A file that fails is tried
+/// again after the others, at longer and longer intervals of up to 5 min (``RetrySchedule``), until it is uploaded or
+/// an operator gives it up. Until then the file must not be deleted: see ``mayDelete(_:)``.
 ///
 /// ```swift
 /// let uploader = try Uploader(
@@ -35,7 +35,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         var isWoken = false
         /// Whether the log already says that a file has failed for a long time.
         var isAlarmed = false
-        /// Whether the waiting files are left to the next start.
+        /// Whether this run leaves the waiting files to the next run of relay.
         var isLeft = false
         var isEnding = false
         var isCancelled = false
@@ -75,7 +75,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         queue = DispatchQueue(label: "relay.upload.\(self.channel)", qos: .utility)
     }
 
-    /// Begins with the files that are waiting. Returns at once.
+    /// Starts to upload the files that are waiting. Returns at once.
     package func start() {
         waker.yield()
         state.withLock { state in
@@ -192,8 +192,8 @@ extension Uploader {
                 guard await nap(for: pause) else { return }
                 continue
             }
-            // The generation shows later if another disk was mounted in place of this one. Then a missing file does not
-            // mean that the file is gone.
+            // The generation shows later if another disk was mounted in place of this one. If another disk was mounted,
+            // a missing file does not mean that the file is gone.
             let generation = directory.generation
             guard let backlog = await look() else {
                 note(DeliveryFailure("the catalogue cannot be used now"), of: nil)
@@ -248,8 +248,8 @@ extension Uploader {
             defer { state.withLock { $0.status.current = nil } }
             let path = "\(AbsolutePath.of(directory.path))/\(name)"
             let text = try await delivery.deliver(segment, at: path, holding: lock)
-            // If the disk has changed, nothing is noted: the catalogue of another disk can use the same name for
-            // another file.
+            // If the disk has changed, the result is not recorded: the catalogue of another disk can use the same name
+            // for another file.
             guard directory.generation == generation else { return }
             catalogue.noteUpload(.done, of: name)
             succeeded(segment, text)
@@ -322,11 +322,11 @@ extension Uploader {
         }
     }
 
-    /// Waits for `time`; the end of the process, an operator's order or a new file interrupts the wait. Returns false
+    /// Waits for `time`. The end of the process, an operator's order or a new file interrupts the wait. Returns false
     /// if the waiting files are left to the next start.
     private func nap(for time: Duration) async -> Bool {
-        // All of this happens under one lock, so that an end that begins now either finds the wait and interrupts it,
-        // or is seen here.
+        // The check and the start of the wait happen under one lock. If the process begins to end at this moment, its
+        // end either interrupts the wait or is noticed by this check.
         let (nap, isNews) = state.withLock { state -> (Task<Void, Never>?, Bool) in
             if state.isEnding, state.schedule.failedTries >= Self.lastTries {
                 defer { state.isLeft = true }

@@ -38,7 +38,7 @@ final class DirectoryPlace: Sendable {
     /// mark `mark` and the list `notedTemplates`.
     func adopt(_ fileSystem: FileSystemNumber, mark: String?, mountPoint: String, notedTemplates: [NameTemplate]) {
         state.withLock { state in
-            // Several threads can notice the same change; only the first call counts it.
+            // Several threads can notice the same change. Only the first of their calls counts the change.
             if state.fileSystem == fileSystem, state.mark == mark { return }
             state = State(
                 fileSystem: fileSystem, mark: mark, mountPoint: mountPoint, notedTemplates: notedTemplates,

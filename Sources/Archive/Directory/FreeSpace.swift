@@ -47,11 +47,11 @@ package struct SystemFreeSpace: FreeSpaceProbe {
         return DiskSpace(
             free: Self.bytes(UInt64(info.f_bavail), UInt64(info.f_frsize)),
             capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)), fileSystem: UInt64(place.st_dev),
-            // A file system that makes inodes as it needs them, such as btrfs, reports 0 for their number.
+            // A file system that creates inodes when they are needed, such as btrfs, reports that it has 0 inodes.
             freeFiles: info.f_files > 0 ? Int64(clamping: info.f_favail) : nil)
     }
 
-    /// `ST_RDONLY` from `sys/statvfs.h`, where it is an enumerator.
+    /// The value of `ST_RDONLY` in `sys/statvfs.h`, which declares it as an enumerator.
     private static let readOnly: UInt = 1
 
     private static func bytes(_ blocks: UInt64, _ size: UInt64) -> Int64 {

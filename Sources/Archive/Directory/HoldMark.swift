@@ -2,12 +2,13 @@
 
 internal import Glibc
 
-/// An empty file in a directory of recordings, which shows that a recording is held, so that relay deletes it only on
-/// request.
+/// An empty file in a directory of recordings. It shows that a recording is held: relay then deletes the recording only
+/// on request.
 ///
-/// The mark is a file and not a row of the catalogue, so that it survives the loss of the catalogue, and so that an
-/// operator can hold a recording without relay: `.relay-hold-NAME`, with `%2F` for each slash and `%25` for each `%`.
-/// An empty file needs no space on a full disk. All calls block on the disk.
+/// The mark's name is `.relay-hold-NAME`, with `%2F` for each slash in the recording's name and `%25` for each `%`. The
+/// mark is a file and not a row of the catalogue, so that it survives the loss of the catalogue. An operator can also
+/// create the file, and so hold a recording, without relay. An empty file needs no space on a full disk. All calls
+/// block on the disk.
 package enum HoldMark {
     private static let prefix = ".relay-hold-"
 
@@ -31,9 +32,9 @@ package enum HoldMark {
         return lstat(path(of: name, in: directory.path), &info) == 0 || !isAbsence(errno)
     }
 
-    /// Whether the system's error `code` says that there is no mark. A mark has a longer name than its file, and file
-    /// systems limit the length of names: if the name is too long, there cannot be a mark, and the recording is not
-    /// held.
+    /// Whether the system's error `code` says that the mark does not exist. A mark's name is longer than the name of
+    /// its recording, and file systems limit the length of names. If the name is too long, the mark cannot exist, so
+    /// the recording is not held.
     private static func isAbsence(_ code: CInt) -> Bool { code == ENOENT || code == ENAMETOOLONG }
 
     /// Holds the recording whose closed file is, or will be, `name`.

@@ -13,10 +13,10 @@ package enum MountRule: Sendable, Hashable {
     case ignored
 }
 
-/// Remembers which record directories are on mounted disks, so that relay recognizes an empty mount point when it
-/// starts before the disk is mounted. The memory is kept outside of these directories. It has one file for each
-/// directory, named by the directory's path, with `%2F` for each slash and `%25` for each `%`. The file contains the
-/// mount point and the directory's mark, one per line.
+/// Remembers which record directories are on mounted disks, so that relay recognizes an empty mount point if relay is
+/// started before the disk is mounted. The memory is stored outside of these directories. It has one file for each
+/// directory. The file is named after the directory's path, with `%2F` for each slash and `%25` for each `%`. The file
+/// contains the mount point and the directory's mark, one per line.
 ///
 /// An entry that cannot be read or written is ignored, without further consequences. All calls block on the disk.
 package struct MountMemory: Sendable {
@@ -29,7 +29,8 @@ package struct MountMemory: Sendable {
     private static let mostBytes = 8192
     private let directory: String?
 
-    /// A memory in `directory`, which is created if it is missing; without a directory, nothing is remembered.
+    /// Creates a memory in `directory`, which is created if it is missing. If `directory` is nil, nothing is
+    /// remembered.
     package init(directory: String? = nil) { self.directory = directory }
 
     /// Throws if the record directory `path` must be on a disk, according to `rule` or the memory, and the disk is not

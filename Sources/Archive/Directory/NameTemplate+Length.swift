@@ -7,8 +7,8 @@ extension NameTemplate {
     private static let longestPart = 255
     /// The longest number that a file is expected to get: one file per second for 31 years.
     private static let longestSequence = "999999999"
-    /// The longest text that is appended to a path: a number, because other files have the same name, and the longest
-    /// extension, which is the extension of a repaired file.
+    /// The longest text that is appended to a path: the number that distinguishes files with the same name, and the
+    /// longest extension, which is the extension of a salvaged file.
     private static let longestSuffix = "-999" + SegmentSalvage.repairedSuffix
 
     /// Throws if the name of a file or directory of `channel` could be longer than file systems allow.

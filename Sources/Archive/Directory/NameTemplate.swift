@@ -13,7 +13,7 @@ package struct NameTemplate: Sendable, Hashable {
         /// The start in UTC, ISO 8601 basic format with milliseconds.
         case start
         case sequence
-        /// A part of the start's local date or time; its width is fixed.
+        /// A part of the start's local date or time, with a fixed number of digits.
         case calendar(CalendarField)
     }
 
@@ -101,8 +101,8 @@ package struct NameTemplate: Sendable, Hashable {
             text.unicodeScalars.allSatisfy({
                 $0.value >= 32 && $0.value != 127 && !"\\:*?\"<>|".unicodeScalars.contains($0)
             }),
-            // In Swift, a slash or dot and a combining mark after it are one Character; the system still sees the slash
-            // or dot.
+            // In Swift, a slash or dot and a combining mark after it are one Character. The operating system still
+            // treats the slash or dot as one.
             !text.contains(where: { character in
                 character.utf8.count > 1 && (character.utf8.first == 0x2F || character.utf8.first == 0x2E)
             })
@@ -134,8 +134,8 @@ package struct NameTemplate: Sendable, Hashable {
         }
     }
 
-    /// The text from which ``init(parsing:)`` makes an equal template. It is never longer than the text from which this
-    /// template was made, so that it is not refused for its length.
+    /// The text from which ``init(parsing:)`` makes an equal template. The text is at most as long as the text from
+    /// which this template was made. So its length is always accepted.
     var text: String {
         parts.map { part in
             switch part {
@@ -171,8 +171,8 @@ package struct NameTemplate: Sendable, Hashable {
     /// Whether each file name contains the time of day, to the second.
     private var isTimed: Bool { has(.time) || has(.hour) && has(.minute) && has(.second) }
 
-    /// Whether no two files of a channel ever have the same name, even in different directories, because each contains
-    /// its date and time.
+    /// Whether each file name contains the date and time, so that all files of a channel have different names, even in
+    /// different directories.
     package var isDated: Bool {
         parts.contains(.start) || isTimed && (has(.date) || has(.year) && has(.month) && has(.day))
     }
@@ -280,7 +280,7 @@ enum CalendarField: String, Sendable {
     /// The fields whose text is a single number.
     static let single: [CalendarField] = [.year, .month, .day, .hour, .minute, .second, .shortYear, .dayOfYear]
 
-    /// The letters of strftime.
+    /// The calendar fields, by their letters in strftime.
     static let conversions: [Character: CalendarField] = [
         "F": .date, "Y": .year, "m": .month, "d": .day, "H": .hour, "M": .minute, "S": .second, "y": .shortYear,
         "j": .dayOfYear,
@@ -289,7 +289,8 @@ enum CalendarField: String, Sendable {
     /// The field's letter in strftime, if it has one.
     var letter: Character? { Self.conversions.first { $0.value == self }?.key }
 
-    /// The pattern of its text, with 0 for any digit. It has no colon, because some file systems cannot store one.
+    /// The pattern of the field's text, with 0 for any digit. The pattern contains no colon, because some file systems
+    /// cannot store a colon in a name.
     var pattern: String {
         switch self {
         case .date: "0000-00-00"

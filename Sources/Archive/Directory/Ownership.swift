@@ -8,14 +8,14 @@ internal import Synchronization
 /// Retention, recovery, the catalogue, uploads, sequence numbers and lists all use this type. A file is a recording of
 /// the channel if three things agree:
 /// - the directory: no directory between the record directory and the file is itself a record directory;
-/// - the name: it fits the directory's template, or a template that the directory used earlier;
+/// - the name: the name fits the directory's template, or a template that the directory used earlier;
 /// - the content: the tags of an MP4, or the service description of a transport stream.
 ///
 /// A file in doubt is not a recording of the channel. All calls block on the disk.
 package final class Ownership: Sendable {
     /// What a file's name shows.
     enum NameMatch: Equatable {
-        /// It fits a template of the directory. The sequence is 0 if the name contains none.
+        /// The name fits a template of the directory. The sequence is 0 if the name contains none.
         case certain(sequence: Int)
         /// The name could fit a template that consists only of fields and separators. An earlier version of relay,
         /// which did not store its templates, can have used such a template.
@@ -32,13 +32,13 @@ package final class Ownership: Sendable {
 
     /// What the content of a file with a matching name shows.
     package enum Verdict: Sendable, Equatable {
-        /// It is a recording of the channel.
+        /// The file is a recording of the channel.
         case ours
-        /// It is empty or contains only zeros, as a crash can leave a file that was just created.
+        /// The file is empty or contains only zeros, as a crash can leave a file that was just created.
         case empty
         /// The file begins like a file of relay, but does not contain a channel, because its head is damaged.
         case unnamed
-        /// It is a recording of another channel, which is called `channel`.
+        /// The file is a recording of another channel, which is called `channel`.
         case other(channel: String)
         /// The file is not a recording of relay, or its name and its content contradict each other.
         case foreign
@@ -46,11 +46,13 @@ package final class Ownership: Sendable {
 
     private let directory: RecordDirectory
     private let channel: String
-    /// Which directories, by their paths from the record directory, are themselves record directories.
+    /// For each directory that was examined: whether it is itself a record directory. The keys are paths relative to
+    /// the record directory.
     private let archives = Mutex<[Substring: Bool]>([:])
 
-    /// The ownership of files in `directory` by `channel`. Creating it reads no file. Results about nested directories
-    /// are cached and can become outdated, so an object must be used for only one pass over the files.
+    /// Creates an object that decides which files in `directory` belong to `channel`. No file is read here. Results
+    /// about nested directories are cached and can become outdated, so an object must be used for only one pass over
+    /// the files.
     package init(_ directory: RecordDirectory, channel: String) {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
@@ -95,8 +97,9 @@ package final class Ownership: Sendable {
         return isInOtherArchive(fileName) ? nil : match
     }
 
-    /// Whether `fileName` cannot be the name of another channel's file. A number that was appended because a name was
-    /// taken leaves a doubt: it can be the end of another channel's name.
+    /// Whether `fileName` fits a template that contains the channel, so that it can only be the name of a file of this
+    /// channel. If a number was appended because the name was taken, the result is false: the number can be the end of
+    /// another channel's name.
     package func isNamedAfterChannel(_ fileName: String) -> Bool {
         let original = SegmentSalvage.originalName(fileName)
         return directory.templates.contains { template in
@@ -163,8 +166,9 @@ extension Ownership {
         SegmentName(fileName: String(fileName.split(separator: "/").last ?? ""))
     }
 
-    /// Whether each component of the path consists of the channel, digits and separators, and the last one contains at
-    /// least six digits for a time of day or a number, without which no template makes distinct names.
+    /// Whether each component of the path consists only of the channel, digits and separators, and the last component
+    /// contains at least six digits for a time of day or a number. Without these six digits no template makes distinct
+    /// names.
     private func isMadeOfFields(_ fileName: String) -> Bool {
         guard let path = SegmentName.path(of: fileName) else { return false }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -192,8 +196,8 @@ extension Ownership {
             }
     }
 
-    /// Whether `digits` consists of some of `texts`, one after the other. Each position is examined only once, because
-    /// a name of hundreds of digits can be divided in too many ways to try them all.
+    /// Whether `digits` consists of some of `texts`, one after the other. Each position is examined only once: a name
+    /// of hundreds of digits can be divided in too many ways to try all of them.
     private static func isMade(_ digits: Substring, of texts: [[UInt8]]) -> Bool {
         let digits = Array(digits.utf8)
         var isReached = [Bool](repeating: false, count: digits.count + 1)

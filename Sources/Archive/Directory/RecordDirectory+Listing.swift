@@ -49,7 +49,8 @@ extension RecordDirectory {
         return Set(open.compactMap { SegmentReader.run(ofOpen: "\(path)/\($0.name)") })
     }
 
-    /// Whether a running process writes the file `name`, or might write it if the file system has no locks.
+    /// Whether a running process is writing the file `name`. On a file system without locks, it is also true if a
+    /// process might be writing the file.
     package func isInUse(
         _ name: String, lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
     ) -> Bool {
@@ -57,7 +58,7 @@ extension RecordDirectory {
             return false
         }
         let isOpen = name.hasSuffix(SegmentName.openMark)
-        // This is checked before the lock is taken, because a writer that has just created the file might not have
+        // The age is checked before the lock is taken, because a writer that has just created the file might not have
         // locked it yet.
         if isOpen, descriptor.mayBeBeginning { return true }
         return !descriptor.lock() || (isOpen && descriptor.mayBeWrittenElsewhere)
@@ -71,7 +72,8 @@ extension RecordDirectory {
     /// oldest first. Leaves out files that disappear in the meantime. The content is not read: see ``Ownership``.
     ///
     /// Sequence numbers determine the order, even if the clock was set back. Names without a number do not sort by time
-    /// (`01-12-2026` comes before `30-11-2026`): if there is such a name, all files are sorted by when they ended.
+    /// (`01-12-2026` comes before `30-11-2026`). If there is such a name, all files are sorted by the time at which
+    /// they ended.
     ///
     /// `others` are the names of further files of the channel that do not fit its templates.
     package func segments(of channel: String, others: [String] = []) throws(FileFailure) -> [StoredSegment] {
@@ -92,8 +94,8 @@ extension RecordDirectory {
     /// Returns the finished files of `channel` whose names fit no stored template, for example because an earlier
     /// version of relay used another template.
     ///
-    /// The names must fit some template of only fields and separators, and the content must show that the files are
-    /// recordings of the channel. Opens each file with such a name.
+    /// The names must fit a template that consists only of fields and separators. Each file with such a name is opened,
+    /// and its content must show that it is a recording of the channel.
     package func otherSegments(of channel: String) throws(FileFailure) -> [String] {
         let ownership = Ownership(self, channel: channel)
         return try entries(depth: NameTemplate.deepest).filter { fileName in
@@ -133,8 +135,8 @@ extension RecordDirectory {
         return RecordDirectory(path: directory.path, place: directory.place, template: template)
     }
 
-    /// Opens the file `name`, a path below this directory, for reading. It must be a regular file. Hidden files and
-    /// symbolic links are refused, and so are symbolic links in place of a directory in the path.
+    /// Opens the file `name`, a path below this directory, for reading. The file must be a regular file. Hidden files
+    /// and symbolic links are refused. A path that leads through a symbolic link is refused, too.
     package func open(recording name: String) throws(FileFailure) -> FileDescriptor {
         let parts = FileDescriptor.parts(of: name)
         guard !name.utf8.contains(0), parts.allSatisfy({ !$0.isEmpty && $0.utf8.first != UInt8(ascii: ".") }) else {
@@ -147,7 +149,7 @@ extension RecordDirectory {
         return file
     }
 
-    /// Returns the closed name of an open file; any other name unchanged.
+    /// Returns the name that the open file `name` gets when it is closed. Any other name is returned unchanged.
     package static func closedName(of name: String) -> String {
         name.hasSuffix(SegmentName.openMark) ? String(name.dropLast(SegmentName.openMark.count)) : name
     }
@@ -162,7 +164,7 @@ package struct FileStamp: Sendable, Hashable {
     package var number: UInt64
     /// The size in bytes.
     package var size: Int64
-    /// When it was last written, in nanoseconds since 1970.
+    /// When the file was last written, in nanoseconds since 1970.
     package var modified: Int64
 }
 

@@ -13,16 +13,16 @@ internal import Media
 /// }
 /// ```
 package struct RecordDirectory: Sendable {
-    /// Its path, without a slash at the end.
+    /// The directory's path, without a slash at the end.
     package let path: String
-    /// The directory's file system, which all copies share. It is checked so that recordings do not fill an empty mount
-    /// point.
+    /// The directory's file system, which all copies share. It is checked before recording, so that recordings do not
+    /// fill the file system under an empty mount point.
     let place: DirectoryPlace
     /// The template by which new files are named.
     package let template: NameTemplate
     /// Remembers that the directory is on a mounted disk; nil for a directory that is only read.
     private let memory: MountMemory?
-    /// All templates by which its files can be named: its own, the standard one, and earlier ones.
+    /// All templates by which files in the directory can be named: the current one, the standard one, and earlier ones.
     var templates: [NameTemplate] { [template, .standard] + place.now.notedTemplates }
 
     /// The prefix of the mark: the name of the empty file that identifies the directory.
@@ -37,11 +37,11 @@ package struct RecordDirectory: Sendable {
         self.memory = memory
     }
 
-    /// Makes `path` a writable directory and creates it if necessary; a file that is created and removed proves that it
-    /// is writable. Its files are named by `template`.
+    /// Prepares a writable directory at `path`, and creates the directory if necessary. A test file, which is created
+    /// and removed, proves that the directory is writable. New files are named by `template`.
     ///
     /// If the directory must be on a disk, according to `rule` or `memory`, and the disk is not mounted, nothing is
-    /// created: the directory ``isAwaited`` until ``checkMount()`` finds the disk.
+    /// created: ``isAwaited`` stays true until ``checkMount()`` finds the disk.
     package static func prepare(
         _ path: String, template: NameTemplate = .standard, mount rule: MountRule = .remembered,
         memory: MountMemory = MountMemory()
@@ -66,7 +66,7 @@ package struct RecordDirectory: Sendable {
     /// The mark that was found or created last.
     var mark: String? { place.now.mark }
 
-    /// Whether its disk has not been mounted since the directory was prepared.
+    /// Whether the directory's disk has not been mounted yet since the directory was prepared.
     package var isAwaited: Bool { place.now.fileSystem == nil }
 
     /// Counts the changes of the file system or directory at this path. When the count has changed, a file that was
@@ -120,11 +120,11 @@ package struct RecordDirectory: Sendable {
         return UInt64(info.st_dev)
     }
 
-    /// Checks that the directory is on its file system, or on another one that was mounted in its place. In the second
-    /// case the directory is prepared there, which changes ``generation``. A file system that is mounted again can get
-    /// another number (NFS, tmpfs and btrfs always get one, a removable disk sometimes), but it still has the mark. An
-    /// empty mount point is recognized because it has neither the number nor the mark, and no file system is mounted
-    /// there.
+    /// Checks that the directory is on its file system, or on another one that was mounted in its place. If another
+    /// file system was mounted, the directory is prepared on it, which changes ``generation``. A file system that is
+    /// mounted again can get another number (NFS, tmpfs and btrfs always get one, a removable disk sometimes), but the
+    /// directory on it still contains the mark. An empty mount point is recognized because the number differs, the mark
+    /// is missing, and no file system is mounted there.
     package func checkMount() throws(FileFailure) {
         let known = place.now
         var found: FileSystemNumber?
@@ -288,8 +288,8 @@ package struct RecordDirectory: Sendable {
 
 extension RecordDirectory {
     /// Deletes a finished file, if its directory, name and content show that it belongs to `channel`. Returns false if
-    /// the file is already gone, is held, or is in use by another process. Throws a failure without a system error code
-    /// if it does not belong to the channel.
+    /// the file is already gone, is held, or is in use by another process. Throws a failure whose code is 0 if the file
+    /// does not belong to the channel.
     package func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
         try delete(recording: segment.fileName, of: channel)
     }
@@ -312,7 +312,7 @@ extension RecordDirectory {
         switch try ownership.verdict(on: file, name, match) {
         case .ours: break
         case .other(let owner):
-            // If the template lacks the channel, the names of different channels' files look the same.
+            // If the template does not contain the channel, the file names do not show to which channel a file belongs.
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         case .empty, .unnamed, .foreign:
             throw FileFailure("delete", path, text: "it has the name of a recording, but this program did not make it")
@@ -351,7 +351,7 @@ extension RecordDirectory {
         let number = Glibc.open("\(path)/\(Self.templatesName)", flags, 0o644)
         guard number >= 0 else { return }
         defer { close(number) }
-        // Written in one call, because another process can append its own line at the same time.
+        // The line is written in one call, because another process can append its own line at the same time.
         let line = Array("\(template.text)\n".utf8)
         _ = write(number, line, line.count)
     }

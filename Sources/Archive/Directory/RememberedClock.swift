@@ -7,14 +7,14 @@ internal import Media
 /// What retention remembers about the wall clock from one run of relay to the next, in a small hidden file beside the
 /// recordings. All numbers are milliseconds.
 package struct RememberedClock: Sendable, Equatable {
-    /// By how much a wrong wall clock can make files look too old, and for how much longer that matters.
+    /// Describes an error of the wall clock because of which files can look older than they are.
     package struct Lead: Sendable, Equatable {
-        /// How much older files can look than they are.
+        /// How much older than their real age files can look.
         package var length: Int64
-        /// How much longer that matters, counted only while relay runs.
+        /// For how much longer this possible error must be considered, counted only while relay runs.
         package var left: Int64
 
-        /// A lead with these values; 0 means that files do not look too old.
+        /// A lead with these values; with 0, files do not look older than they are.
         package init(length: Int64 = 0, left: Int64 = 0) { (self.length, self.left) = (length, left) }
     }
 
@@ -22,9 +22,9 @@ package struct RememberedClock: Sendable, Equatable {
     package var lastSeen: UTCTime
     /// Whether a time server confirmed the clock at that time.
     package var isConfirmed: Bool
-    /// The uncertainty for files that `--keep-min` protects.
+    /// The possible error for files that `--keep-min` protects.
     package var least: Lead
-    /// The uncertainty for files that `--keep` deletes.
+    /// The possible error for files that `--keep` deletes.
     package var greatest: Lead
     /// The part of relay's downtime that is still subtracted from the age of files.
     package var lag: Lead
@@ -96,7 +96,7 @@ package struct RememberedClock: Sendable, Equatable {
 /// (adjtimex(2)).
 package enum ConfirmedClock {
     /// If a wall clock differs from the kernel's clock by more than this, in milliseconds, the kernel's report does not
-    /// apply to it.
+    /// apply to that wall clock.
     private static let tolerance: Int64 = 5000
 
     /// Whether the kernel confirms that `wall`, read just now, is right. Can be called on any thread.

@@ -2,10 +2,11 @@
 
 internal import Glibc
 
-/// Where relay keeps its state between runs, apart from recordings.
+/// The directory in which relay stores its own state between runs. Recordings are stored elsewhere.
 package enum StateDirectory {
-    /// The first of `$STATE_DIRECTORY`, which systemd sets to a colon-separated list, `$XDG_STATE_HOME/relay` and
-    /// `~/.local/state/relay`; nil if none of these variables is set.
+    /// The path of the directory: `$STATE_DIRECTORY`, otherwise `$XDG_STATE_HOME/relay`, otherwise
+    /// `$HOME/.local/state/relay`. Nil if none of these variables is set. systemd sets `$STATE_DIRECTORY` to a
+    /// colon-separated list, of which the first path is used.
     package static var path: String? {
         if let state = value("STATE_DIRECTORY") { return state.split(separator: ":").first.map(String.init) }
         if let state = value("XDG_STATE_HOME") { return "\(state)/relay" }

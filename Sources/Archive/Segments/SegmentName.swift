@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The name of a recording's file: usually `<channel>_<UTC start>_<sequence>`, otherwise as a ``NameTemplate`` makes
-/// it. Names of one channel sort by time, unless they come from such a template.
+/// The name of a recording's file. The standard form is `<channel>_<UTC start>_<sequence>`; a ``NameTemplate`` can
+/// define another form. The names of one channel sort by time if they have the standard form.
 package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// The channel, in characters that are safe in a file name.
     package let channel: String
@@ -44,7 +44,7 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         self.init(standard: path, fileExtension)
     }
 
-    /// The name of any open or closed file, whatever its form; nil if its extension is not that of a recording.
+    /// The name of any open or closed file, in any form; nil if recordings do not have its extension.
     init?(anyName fileName: String) {
         guard let (path, fileExtension) = Self.takeApart(fileName) else { return nil }
         self.init(String(path), "", NameTemplate.Reading(), fileExtension)
@@ -57,8 +57,8 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         self.init(path, fileExtension, channel, template)
     }
 
-    /// Reads the name of any file of `channel` that has used a sequence number: open, closed, set aside, or with a
-    /// number appended because its name was taken.
+    /// Reads the name of any file of `channel` that has used a sequence number. The file can be open, closed, or set
+    /// aside by recovery, and its name can end with a number that was appended because the original name was taken.
     init?(usedBy fileName: String, channel: String, template: NameTemplate) {
         let isBroken = fileName.hasSuffix(Self.brokenSuffix)
         let parts: (path: Substring, fileExtension: String)? =
@@ -76,8 +76,8 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         if let reading = template.read(path, channel: channel) {
             self.init(String(path), channel, reading, fileExtension)
         } else if !path.contains("/"), let name = SegmentName(standard: path, fileExtension), name.channel == channel {
-            // A standard name counts only in the record directory itself: in a directory that the template does not
-            // make, it belongs to a copy that an operator keeps there.
+            // A standard name counts only in the record directory itself. In a subdirectory that the template does not
+            // make, a file with a standard name is a copy that an operator keeps there.
             self = name
         } else {
             return nil
@@ -94,11 +94,10 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         self.init(String(path), channel, reading, fileExtension)
     }
 
-    /// Returns the path of an open or closed file without its extension; nil if the extension is not that of a
-    /// recording.
+    /// Returns the path of an open or closed file without its extension; nil if recordings do not have this extension.
     static func path(of fileName: String) -> Substring? { takeApart(fileName)?.path }
 
-    /// Returns path and extension of an open or closed file; nil if the extension is not that of a recording.
+    /// Returns the path and the extension of an open or closed file; nil if recordings do not have this extension.
     private static func takeApart(_ fileName: String) -> (path: Substring, fileExtension: String)? {
         let closed = fileName.hasSuffix(openMark) ? fileName.dropLast(openMark.count) : Substring(fileName)
         guard let suffix = RecordFormat.allCases.map(\.fileExtension).first(where: closed.hasSuffix) else { return nil }
@@ -122,8 +121,8 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// The path of the file when it is closed.
     package var closed: String { path + fileExtension }
 
-    /// Returns the path of the closed file for the case that `attempt` names before it are taken: with that number
-    /// appended.
+    /// Returns the path of the closed file with the number `attempt` appended. It is needed if the path without a
+    /// number, and the paths with smaller numbers, are already taken.
     package func closed(attempt: Int) -> String { numbered(attempt).closed }
 
     /// Returns the same name with the number `attempt` appended, unless the number is 0.
@@ -135,8 +134,8 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// Returns the channel under which the recording of a single source appears in names and in the catalogue.
     package static func channel(_ channel: String, source: String) -> String { "\(channel)-\(source)" }
 
-    /// Returns `channel` with all characters except letters, digits, `.`, `-` and `_` replaced by `-`, and also a
-    /// leading dot.
+    /// Returns `channel` with `-` in place of each character that is not a letter, a digit, `.`, `-` or `_`. A leading
+    /// dot is also replaced.
     package static func safe(_ channel: String) -> String {
         let allowed = channel.unicodeScalars.prefix(100).map { scalar -> Character in
             switch scalar {

@@ -12,7 +12,7 @@ package struct SegmentPosition: Sendable, Equatable {
     /// Whether the file's edit list can hide frames at its beginning, before the first visible one, and frames at its
     /// end, which the next file shows.
     package var isTrimmed = false
-    /// Whether it contains a source's packets without re-encoding.
+    /// Whether the file contains a source's packets without re-encoding.
     package var isCopied = false
 
     package init(run: String, programStart: Int64, ending: SegmentEnding) {

@@ -4,8 +4,8 @@ internal import Glibc
 package import MP4
 internal import Media
 
-/// Reads the tables of files that ``SegmentFile`` wrote, closed or open, and refuses all others. The amount that it
-/// reads is limited by the file's size, and none of the content is trusted.
+/// Reads the tables of files that ``SegmentFile`` wrote, closed or open, and refuses all others. The reader reads at
+/// most as much as the file's size allows, and checks all content before it uses it.
 package enum SegmentReader {
     /// The latest start of a file in its program, 36 years in nanoseconds, so that sums do not overflow.
     private static let latestStart: Int64 = 1 << 60
@@ -42,7 +42,8 @@ package enum SegmentReader {
         }
     }
 
-    /// Returns the run in the head of the open file at `path`; nil if it contains none or cannot be read.
+    /// Returns the identifier of the recorder's run from the head of the open file at `path`; nil if the head does not
+    /// contain it or cannot be read.
     package static func run(ofOpen path: String) -> String? {
         guard let descriptor = try? FileDescriptor.open(readOnly: path),
             let layout = try? FragmentedFileReader(descriptor).readHead()?.layout
@@ -70,7 +71,8 @@ package enum SegmentReader {
                 endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed,
                 // relay's encoder stores its settings, so their absence means that the packets were copied.
                 isCopied: tags.encoderSettings.isEmpty, isTrimmed: tags.position?.isTrimmed ?? false)
-            // Code that joins files adds up such times; the limit leaves room for the sum of a few thousand files.
+            // Code that joins files adds up such times. The limit ensures that the sum of a few thousand files does not
+            // overflow.
             let limit = check.facts.timescale * TrackFacts.longestTime
             guard check.facts.shown <= limit, check.facts.offset <= limit else {
                 throw MP4Failure(description: "its times are absurd")

@@ -8,19 +8,19 @@ package struct SegmentRecord: Sendable, Codable, Equatable {
     package var channel: String
     /// The file's number within the channel.
     package var sequence: Int
-    /// When its first frame was on air, by the wall clock.
+    /// When the file's first frame was on air, by the wall clock.
     package var start: UTCTime
-    /// Program time of its first frame, in nanoseconds.
+    /// Program time of the file's first frame, in nanoseconds.
     package var programStart: Int64
-    /// Program time at which its frames end, in nanoseconds.
+    /// Program time at which the file's frames end, in nanoseconds.
     package var programEnd: Int64
     /// The number of frames.
     package var frames: Int
-    /// Audible audio samples per channel, without the hidden pre-roll.
+    /// The number of audible samples for each audio channel. The hidden pre-roll does not count.
     package var audioSamples: Int64
     /// The closed file's size in bytes.
     package var bytes: Int64
-    /// How it ended.
+    /// How the file ended.
     package var ending: SegmentEnding
     /// Identifies the run of the recorder: program times can be compared within one run. Empty if it is unknown.
     package var run = ""

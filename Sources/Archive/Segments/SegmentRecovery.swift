@@ -8,17 +8,18 @@ internal import Media
 package enum SegmentRecovery {
     /// The result for one file.
     package enum Outcome: Sendable, Equatable {
-        /// The file is now a plain MP4, or a transport stream from which something is missing. It is called `fileName`
-        /// and has `frames` frames. `droppedBytes` were damaged or are missing. Those at the end were cut off; those
-        /// between whole fragments are still in the file, but not part of its program.
+        /// The file is now a plain MP4, or a transport stream in which data is missing. It is called `fileName` and has
+        /// `frames` frames. `droppedBytes` is the number of bytes that were damaged or missing. Damaged bytes at the
+        /// end were cut off. Damaged bytes between whole fragments are still in the file, but are not part of its
+        /// program.
         case completed(fileName: String, frames: Int, droppedBytes: Int64)
-        /// Only its name was missing.
+        /// The file was complete; only its final name was missing.
         case renamed(fileName: String)
-        /// Nothing in it can be played; it was renamed to `fileName`.
+        /// Nothing in the file can be played; the file was renamed to `fileName`.
         case setAside(fileName: String, reason: String)
-        /// A running process writes it, or might write it if the file system has no locks.
+        /// A running process is writing the file, or might be writing it on a file system without locks.
         case inUse
-        /// It could not be read or written.
+        /// The file could not be read or written.
         case failed(FileFailure)
     }
 
@@ -29,9 +30,9 @@ package enum SegmentRecovery {
 
     /// One open file that was found.
     package struct Entry: Sendable, Equatable {
-        /// Its name while it was open.
+        /// The file's name while it was open.
         package let fileName: String
-        /// The result.
+        /// The result of the recovery.
         package let outcome: Outcome
     }
 
@@ -42,8 +43,8 @@ package enum SegmentRecovery {
     }
 
     /// Like ``run(in:channel:)``, but reads the last `checkedTail` bytes of each file to find missing media. `own`
-    /// contains the files that this process wrote, each with the number of its bytes of media: these files count as no
-    /// longer in use, however new they are.
+    /// contains the files that this process wrote, each with the number of its bytes of media. These files never count
+    /// as being in use, even if they are new.
     package static func run(
         in directory: RecordDirectory, channel: String, checkedTail: Int64, own: [String: Int64] = [:],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
@@ -67,8 +68,8 @@ package enum SegmentRecovery {
         return entries
     }
 
-    /// Completes the open files `names` in `directory`, of all channels, except files with another program's content.
-    /// An empty file is completed only if its name has the standard form.
+    /// Completes the open files `names` in `directory`, of any channel. Files that another program wrote are left
+    /// unchanged. An empty file is completed only if its name has the standard form.
     package static func run(
         in directory: RecordDirectory, open names: [String],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
@@ -100,8 +101,8 @@ package enum SegmentRecovery {
                 throw FileFailure("open", descriptor.path, text: "it is not a regular file")
             }
             guard try isOurs(descriptor) else { return nil }
-            // This is checked before the lock is taken, because a writer that has just created the file might not have
-            // locked it yet.
+            // The age is checked before the lock is taken, because a writer that has just created the file might not
+            // have locked it yet.
             if written == nil, descriptor.mayBeBeginning { return .inUse }
             guard descriptor.lock(), written != nil || !descriptor.mayBeWrittenElsewhere else { return .inUse }
             if name.fileExtension == RecordFormat.ts.fileExtension {
@@ -160,8 +161,8 @@ package enum SegmentRecovery {
         return .completed(fileName: fileName, frames: content.frames, droppedBytes: missing)
     }
 
-    /// Renames a file. If both names exist, because a crash or a failure came after the new name was linked, only the
-    /// old name is removed.
+    /// Renames a file. If an earlier attempt already created the new name, but a crash or a failure prevented the
+    /// removal of the old name, only the old name is removed.
     private static func rename(
         _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
     ) throws(FileFailure) -> String {

@@ -13,9 +13,9 @@ package enum SegmentSalvage {
     package struct Outcome: Sendable, Equatable {
         /// The new file, relative to the directory.
         package var fileName: String
-        /// The number of frames in it.
+        /// The number of frames in the new file.
         package var frames: Int
-        /// Bytes of the original that do not belong to a whole fragment.
+        /// The number of bytes of the original that do not belong to a whole fragment.
         package var lostBytes: Int64
     }
 
@@ -39,8 +39,8 @@ package enum SegmentSalvage {
         return name.dropLast(repairedSuffix.count) + RecordFormat.hybrid.fileExtension
     }
 
-    /// Returns `names` with only one name for a file and its salvaged copy: the file's name if the file `isWhole`,
-    /// otherwise the copy's name.
+    /// Returns `names` with only one name for a file and its salvaged copy. This is the file's name if `isWhole`
+    /// returns true for the file, and otherwise the copy's name.
     package static func counted(_ names: [String], isWhole: (String) -> Bool) -> Set<String> {
         var counted = Set(names)
         for name in names where !name.hasSuffix(repairedSuffix) {
@@ -107,7 +107,7 @@ package enum SegmentSalvage {
     }
 
     /// Removes the files that interrupted attempts to write `target` left behind. A copy that is being made is locked,
-    /// and stays.
+    /// and is not removed.
     private static func removeLeftovers(of target: String) {
         let prefix = hiddenPrefix(target)
         guard let slash = prefix.lastIndex(of: "/") else { return }

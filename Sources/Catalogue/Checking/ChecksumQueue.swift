@@ -4,8 +4,8 @@ internal import Archive
 internal import Dispatch
 internal import Synchronization
 
-/// Computes checksums of one file after the other, slowly, so that a recording never has to wait for a disk that is
-/// busy with these reads.
+/// Computes checksums of one file after the other. It reads slowly, so that a recording never has to wait because the
+/// disk is busy with these reads.
 final class ChecksumQueue: Sendable {
     private struct Work {
         /// The files that wait, the next one last.

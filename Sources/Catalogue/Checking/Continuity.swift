@@ -5,14 +5,14 @@ internal import MP4
 internal import Media
 
 extension Verification {
-    /// A file together with its row.
+    /// A file together with its row in the catalogue.
     private struct Placed {
         var row: CatalogueSegment
         /// The facts that were read from the file; nil for a transport stream, and for a file that retention deleted.
         var facts: SegmentFacts?
 
-        /// Returns where the audio begins and ends, in samples of the program. The frame's time was rounded down to a
-        /// nanosecond when it was written, so two results are possible, and both are returned if they differ.
+        /// Returns where the audio begins and ends, in samples of the program. The time in the file was rounded down to
+        /// a nanosecond. Therefore two results are possible, and both are returned if they differ.
         func audio(_ track: TrackFacts) -> [(begin: Int64, end: Int64)] {
             let base = TimeBase(1, Int32(clamping: track.timescale))
             let start = row.programStart ?? 0
@@ -52,8 +52,8 @@ extension Verification {
         report.missing.sort { ($0.from, $0.channel) < ($1.from, $1.channel) }
     }
 
-    /// Returns how many audio samples are missing between two files. Outside of video gaps, missing samples are
-    /// reported here, and the result is nil.
+    /// Returns how many audio samples are missing between two files with a video gap between them. If there is no video
+    /// gap, this method itself reports missing samples, and returns nil.
     private mutating func join(_ before: Placed, _ after: Placed) -> Int64? {
         let isHole = (after.row.programStart ?? 0) - (before.row.programEnd ?? 0) > before.row.frameDuration / 2
         if (before.row.programEnd ?? 0) - (after.row.programStart ?? 0) > before.row.frameDuration / 2 {
@@ -93,8 +93,8 @@ extension Verification {
                 frames: hole.frames ?? told?.frames, audioSamples: samples, cause: told?.cause ?? hole.cause))
     }
 
-    /// Checks that every gap in the catalogue agrees with a gap between files that has the same bounds, if there are
-    /// files on both sides.
+    /// Checks that every gap in the catalogue has the same bounds as a gap between files. A gap is checked only if
+    /// there are files before and after it.
     private mutating func compareGaps(_ holes: [CatalogueGap], _ runs: [String: [CatalogueSegment]]) {
         for gap in gaps {
             guard let rows = runs[gap.run], let first = rows.first, let to = gap.to else { continue }

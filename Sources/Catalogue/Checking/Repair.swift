@@ -15,7 +15,7 @@ extension RecordingArchive {
     }
 
     /// Completes files that a crash left open, and saves the readable content of damaged files to new files; the
-    /// damaged files stay unchanged. For intact files there is no result.
+    /// damaged files stay unchanged. The returned list contains no intact files.
     package func repair() throws(ArchiveFailure) -> [Repair] {
         do {
             let recordings = try directory.recordings()

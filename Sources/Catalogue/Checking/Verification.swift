@@ -50,10 +50,10 @@ struct Verification {
     private(set) var files: [String: SegmentFacts] = [:]
     /// Transport streams, which have little metadata.
     private var streams: [String] = []
-    /// Rows of transport streams that agree with the catalogue, and of files between other files that retention
-    /// deleted.
+    /// Rows of transport streams that agree with the catalogue, and rows of files that retention deleted while files
+    /// before and after them still exist.
     private(set) var otherRows: [CatalogueSegment] = []
-    /// Rows and gaps that are in the catalogue; empty if it cannot be read.
+    /// `rows` and `gaps` are the content of the catalogue; both are empty if the catalogue cannot be read.
     private(set) var rows: [String: CatalogueSegment] = [:]
     private(set) var gaps: [CatalogueGap] = []
 
@@ -209,7 +209,8 @@ struct Verification {
         }
     }
 
-    /// How long the catalogue can take to record a deletion; and the interval between reads, in microseconds.
+    /// `patience` is how long the catalogue can take to record a deletion. `pollInterval` is the interval between two
+    /// reads of the catalogue, in microseconds.
     private static let patience = Duration.seconds(3)
     private static let pollInterval: UInt32 = 100_000
 

@@ -58,7 +58,8 @@ extension CatalogueClip {
 
     /// Frame numbers, up to 73 years at 1000 frames per second.
     private static let frames: ClosedRange<Int64> = 0...1 << 41
-    /// The audio of a clip can begin long after its first frame: any number is valid, and the checksum protects it.
+    /// The audio of a clip can begin long after the clip's first frame. Therefore any number is valid here, and only
+    /// the checksum shows whether the number is damaged.
     private static let offsets: ClosedRange<Int64> = .min ... .max
 
     /// The clip of a database row; nil if a cell is invalid. Such a row counts as missing.

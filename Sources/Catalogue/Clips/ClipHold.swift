@@ -6,18 +6,19 @@ internal import Segmenter
 internal import Synchronization
 
 /// Prevents the deletion of files that contain parts of clips which were neither exported nor deleted. While the
-/// catalogue cannot be read, the last known clips are used; until it was read once, every file is kept, as in
-/// ``UploadHold``. If clips might have been lost with a damaged catalogue (``ClipMark``), every file that might contain
-/// a part of such a clip is kept.
+/// catalogue cannot be read, the last known clips are used. Until the catalogue was read once, every file is kept, as
+/// in ``UploadHold``. If clips might have been lost with a damaged catalogue (``ClipMark``), every file that might
+/// contain a part of such a clip is kept.
 package final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
     private let known = Mutex(Known())
-    /// What files contain, by their names, so that a file that does not change is read once.
+    /// The known contents of files, by file name. They are stored so that a file that does not change is read only
+    /// once.
     private let contents = Mutex<[String: Content]>([:])
     private let read: @Sendable (_ path: String) throws -> SegmentFacts
 
-    /// What is known of a file.
+    /// The facts that are known about a file.
     private struct Content {
         let stamp: Stamp
         /// The file's position in its program; nil if it is unknown.
@@ -40,7 +41,7 @@ package final class ClipHold: RetentionVeto {
         /// write could leave the stamp unchanged.
         var stamp: Stamp?
         /// When the catalogue is read again after a failure. An attempt can take seconds, and many files are checked
-        /// one after the other, so not each check tries again.
+        /// one after the other. Therefore only some of the checks try again.
         var retryAt: ContinuousClock.Instant?
         /// The ``RecordDirectory/generation`` of the disk from which the clips were read.
         var generation = 0
@@ -88,11 +89,11 @@ package final class ClipHold: RetentionVeto {
         if clips.isEmpty, lostUntil == nil { return true }
         let place: Place
         do throws(FileFailure) {
-            // Damaged files and transport streams, which have no metadata, count as containing no part of a clip.
+            // A damaged file counts as containing no part of a clip. So does a transport stream, which has no metadata.
             guard let known = try self.place(of: fileName) else { return true }
             place = known
         } catch {
-            // The file may be intact, and contain a part of a clip: the system cannot read it now.
+            // The system cannot read the file now. The file may be intact, and contain a part of a clip.
             return error.code == ENOENT
         }
         if let lostUntil, place.start - Self.longest <= lostUntil { return false }
@@ -121,7 +122,8 @@ package final class ClipHold: RetentionVeto {
         }
         guard let stamp, Self.isOld(stamp) else { return place }
         contents.withLock { [place] contents in
-            // The names of deleted files are dropped from time to time, together with all others.
+            // All remembered contents are dropped from time to time, so that those of deleted files do not stay in
+            // memory.
             if contents.count >= Self.mostContents { contents.removeAll() }
             contents[fileName] = Content(stamp: stamp, place: place)
         }
@@ -143,7 +145,7 @@ package final class ClipHold: RetentionVeto {
         let generation = directory.generation
         let stamp = Self.stamp(of: "\(directory.path)/\(CatalogueStore.fileName)")
         var known = known.withLock { $0 }
-        // The clips from another disk do not apply to this one.
+        // Clips that were read from another disk do not apply to this disk.
         if known.generation != generation { known = Known(generation: generation) }
         if let stamp, stamp == known.stamp { return known.clips }
         if let retryAt = known.retryAt, ContinuousClock.now < retryAt { return known.clips }

@@ -2,11 +2,12 @@
 
 package import Media
 
-/// Computes the clips of a program from the commands that start and stop them. Pure: no clock, no files.
+/// Computes the clips of a program from the commands that start and stop them. It uses no clock and no files.
 ///
-/// A command names its frame, so neither network delay nor the order of commands matters: the command that stops a clip
-/// can arrive before the command that starts it, and both commands can arrive before their frames. A clip depends only
-/// on its commands; the position of the program determines only how much of the clip exists yet.
+/// Each command contains the number of its frame. Therefore the delay and the order of commands do not matter: the
+/// command that stops a clip can arrive before the command that starts it, and both commands can arrive before their
+/// frames. A clip depends only on its commands; the position of the program determines only how much of the clip exists
+/// yet.
 package struct ClipMachine: Sendable {
     /// A program that is being recorded.
     package struct Program: Sendable, Equatable {
@@ -118,8 +119,8 @@ extension ClipMachine {
         let released = early.firstIndex { $0.id == start.id }
         let running = clips.count { $0.run == program.run && $0.end == nil }
         guard released != nil || running < Self.mostRunning else { throw .tooManyRunning }
-        // This check comes last: if it fails, the caller can remove another clip and try again, and no other check
-        // refuses the clip then.
+        // This check comes last. If only this check fails, the caller can remove another clip and try again, and the
+        // clip is then accepted.
         guard clips.count < Self.mostClips else { throw .tooManyClips }
         let wanted = at - max(0, start.before)
         let first = max(wanted, program.frames.lowerBound)
@@ -179,12 +180,13 @@ extension ClipMachine {
 
 extension ClipMachine {
     /// Updates the clips for the program's position. The program's frames before `recorded` are on disk; if recording
-    /// `isSuspended`, no later frames will be. Returns the ids of the changed clips.
+    /// `isSuspended`, no later frames will be written. Returns the ids of the changed clips.
     @discardableResult
     package mutating func complete(
         _ program: Program, recordedUpTo recorded: Int64?, isSuspended: Bool = false
     ) -> [String] {
-        // Stop commands for another run, which can be recorded at the same time, expire with that run.
+        // Only stop commands for this run are dropped. Another run can be recorded at the same time, and its stop
+        // commands expire with that run.
         early.removeAll { $0.run == program.run && $0.until < program.frames.upperBound }
         let longest = program.rate.frames(atLeast: Self.longest)
         var changed: [String] = []
@@ -221,8 +223,8 @@ extension ClipMachine {
         Set(clips.lazy.filter { !$0.isComplete }.map(\.run)).union(early.lazy.map(\.run))
     }
 
-    /// Whether a clip needs more frames of `run`: a clip without an end, a clip whose start command has not arrived yet
-    /// or, if the run `isRecorded`, a clip whose end is not on disk yet.
+    /// Whether a clip needs more frames of `run`. Such a clip has no end yet, or its start command has not arrived yet.
+    /// If the run `isRecorded`, it can also be a clip whose end is not on disk yet.
     package func needs(_ run: String, isRecorded: Bool) -> Bool {
         early.contains { $0.run == run }
             || clips.contains { $0.run == run && !$0.isComplete && ($0.end == nil || isRecorded) }

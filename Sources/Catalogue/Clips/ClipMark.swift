@@ -3,7 +3,8 @@
 internal import Archive
 internal import Glibc
 
-/// An empty file in a record directory, which shows that clips, which protect recordings from deletion, might be lost.
+/// An empty file in a record directory. It shows that clips might be lost, and so that recordings might need protection
+/// from deletion although no known clip protects them.
 ///
 /// `.relay-clips.restoring` exists while the clips of a damaged catalogue are moved to a new one, and
 /// `.relay-clips.broken-N` names the damaged database. If not all clips can be read, `.relay-clips.restoring` is
@@ -36,7 +37,7 @@ enum ClipMark {
                 throw FileFailure("rename", path, code: errno)
             }
         }
-        // The mark without a number is removed first: if the process were killed when only this mark was left, nothing
+        // The mark without a number is removed first. If the process were killed when only this mark is left, nothing
         // would remove it later.
         for name in [pending] + numbers.map({ "\(brokenPrefix)\($0)" }) {
             guard unlink("\(directory)/\(name)") == 0 || errno == ENOENT else {

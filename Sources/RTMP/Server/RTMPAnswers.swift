@@ -29,7 +29,8 @@ struct RTMPAnswers {
         static let pingResponse: UInt16 = 7
     }
 
-    /// The window that we announce. Clients acknowledge the bytes, but nothing depends on these acknowledgements.
+    /// The acknowledgement window that we announce, in bytes. Clients send acknowledgements, but nothing depends on
+    /// them.
     static let windowBytes: UInt32 = 2_500_000
     /// The codecs that we announce to Enhanced RTMP clients, each with the flag "can forward".
     static let videoFourCCs = FLVVideo.Codec.allCases.map(\.rawValue)
@@ -87,7 +88,7 @@ struct RTMPAnswers {
         .object(Dictionary(uniqueKeysWithValues: fourCCs.map { ($0, .number(canForward)) }))
     }
 
-    /// `_result` with a number, or without a value.
+    /// Writes a `_result`, with the number `value` or without a value.
     mutating func result(transaction: Double, _ value: Double? = nil) {
         var writer = AMF0Writer()
         writer.write("_result")

@@ -23,7 +23,7 @@ final class RTMPEndpoint: Sendable {
     let url: RTMPListenURL
     let purpose: Purpose
     let authorization: RTMPAuthorization?
-    /// Whether this stream replaces a stream with the same name, which is about to end.
+    /// Whether this stream replaces another stream that has the same name and is about to end.
     let isSuccessor: Bool
     private let state = Mutex(State())
 
@@ -70,7 +70,7 @@ final class RTMPEndpoint: Sendable {
         state.withLock { if $0.publication === publication { $0.publication = nil } }
     }
 
-    /// Adds a player, if the limit allows it. ``leave()`` removes it.
+    /// Adds a player and returns true, if the limit allows it. ``leave()`` removes the player.
     func enter() -> Bool {
         state.withLock { state in
             guard !state.isCancelled, state.players < url.maximumPlayers else { return false }

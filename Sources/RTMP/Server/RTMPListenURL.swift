@@ -8,10 +8,10 @@ package import Networking
 ///
 /// Without an address, the server listens on the loopback interface only; `0.0.0.0` and `::` mean all interfaces. The
 /// name of a received stream is its key. An option of a received stream is `takeover=yes`: a second publisher then
-/// replaces the first. Options of an offered stream are `key=`, which players add to the name as `?key=`, and
-/// `players=`, the maximum number of players.
+/// replaces the first. An offered stream has two options. `key=` is a key that players add to the name as `?key=`.
+/// `players=` is the maximum number of players.
 ///
-/// Its description contains no secrets, so that interpolation cannot leak them.
+/// The description contains no secrets, so that an interpolated address cannot leak them.
 package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {

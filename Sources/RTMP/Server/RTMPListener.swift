@@ -20,7 +20,7 @@ final class RTMPListener: Sendable {
     private struct State {
         var endpoints: [RTMPEndpoint] = []
         var connections: [UInt64: Connection] = [:]
-        /// The waiting connections, oldest first. Each is in the list once.
+        /// The waiting connections, oldest first. Each connection is in the list only once.
         var waiting: [UInt64] = []
         var lastID: UInt64 = 0
         /// Number of decisions in progress. `undecided` is the queue of further decisions.
@@ -136,8 +136,8 @@ final class RTMPListener: Sendable {
             let oldest =
                 ofNetwork.count >= limits.waitingPerNetwork ? ofNetwork.first : isFull ? state.waiting.first : nil
             if let oldest {
-                // The oldest connection is closed, not the newest: the newest can be from a real client, while the
-                // oldest has had time to request a stream and has not done so.
+                // The oldest connection is closed, because it has had time to request a stream and has not done so. The
+                // newest connection can come from a real client.
                 evicted = state.connections.removeValue(forKey: oldest)?.channel
                 state.waiting.removeAll { $0 == oldest }
                 state.closed[.crowded, default: 0] += 1
@@ -170,7 +170,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Calls `ask` as soon as fewer than the maximum number of decisions are in progress, which can be at once.
+    /// Calls `ask` at once or, if the maximum number of decisions is in progress, as soon as one of them has ended.
     /// ``decided()`` must be called after each call of `ask`.
     func decide(_ ask: @escaping @Sendable () -> Void) {
         let isTurn = state.withLock { state in
@@ -213,7 +213,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Starts to serve a stream; false if there already is one with the same role and name.
+    /// Starts to serve a stream. Returns false if a stream with the same role and name exists already.
     func add(_ endpoint: RTMPEndpoint) -> Bool {
         state.withLock { state in
             let url = endpoint.url

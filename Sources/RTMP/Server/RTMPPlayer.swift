@@ -3,7 +3,7 @@
 package import Networking
 
 /// A player whose stream was accepted and that waits for `onMetaData`, the configurations and media. The program's
-/// output serves it, and the server does not use its connection any more.
+/// output serves the player, and the server does not use the player's connection any more.
 ///
 /// The owner sends the bytes of ``RTMPChunkWriter`` on the socket, without blocking; each player gets the same message
 /// bodies as a server of an RTMP output. As long as this object exists, it counts toward the maximum number of players.

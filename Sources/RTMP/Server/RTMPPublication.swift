@@ -40,7 +40,7 @@ package final class RTMPPublication: Sendable {
     /// When data last arrived. While reading is paused, it is a time in the far future, so that the client does not
     /// count as silent.
     private let lastReceived = Atomic<Int64>(SystemClock().now)
-    /// Controls the connection, on its event loop.
+    /// Controls the connection, on the connection's event loop.
     private let control: @Sendable (RTMPPublication, Control) -> Void
 
     enum Control: Sendable {
@@ -73,8 +73,8 @@ package final class RTMPPublication: Sendable {
     func yield() { control(self, .end(.takenOver)) }
 
     /// Stops reading from the client until ``resume()``. Up to 64 KiB that were already read are kept here, and further
-    /// data stays with the client. If it is called within ``RTMPStreamReceiver/publication(_:sent:)``, no further
-    /// message is delivered.
+    /// data stays with the client. If this method is called within ``RTMPStreamReceiver/publication(_:sent:)``, no
+    /// further message is delivered.
     package func pause() {
         lastReceived.store(.max, ordering: .relaxed)
         control(self, .read(false))

@@ -8,7 +8,7 @@ package struct RTMPPublishedMessage: Sendable {
     package enum Content: Sendable {
         case video(FLVVideo)
         case audio(FLVAudio)
-        /// The properties of `onMetaData`. Encoders send it again when properties change.
+        /// The properties of `onMetaData`. Encoders send `onMetaData` again when properties change.
         case metadata([String: AMF0Value])
         /// Any other data message, such as `onTextData` or `onCuePoint`: its AMF0 body.
         case data(SharedBytes)

@@ -63,8 +63,8 @@ package final class RTMPServer: Sendable {
     private let opening = Mutex<Void>(())
 
     /// A server without listeners. `notice` is called on any thread with messages for an operator, each one sentence
-    /// without secrets; a hostile client can cause any number of them. `warning` is called with the messages that must
-    /// not be lost among these, at most one a minute by `clock`.
+    /// without secrets; a hostile client can cause any number of them. `warning` is called with messages that must not
+    /// be lost among the notices; it is called at most once a minute by `clock`.
     package init(
         limits: RTMPServerLimits = RTMPServerLimits(), clock: any MonotonicClock = SystemClock(),
         notice: @escaping @Sendable (String) -> Void = { _ in },
@@ -89,9 +89,9 @@ package final class RTMPServer: Sendable {
         try register(RTMPEndpoint(url, .receive(receiver), authorization: authorization), identity)
     }
 
-    /// Offers the stream at `url`, which is an output, to players, and passes them to `host`. With `isSuccessor`, a
-    /// stream of the same name can still be offered; new players get the new stream. Otherwise the same as
-    /// ``receive(_:identity:authorization:receiver:)``.
+    /// Offers the stream at `url`, which is an output, to players, and passes them to `host`. If `isSuccessor` is set,
+    /// another stream of the same name is allowed to be offered at the same time; new players get the new stream.
+    /// Otherwise the same as ``receive(_:identity:authorization:receiver:)``.
     package func offer(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         isSuccessor: Bool = false, host: any RTMPPlayerHost
@@ -118,7 +118,7 @@ package final class RTMPServer: Sendable {
         return Registration(port: listener.port) { self.remove(endpoint, from: listener, at: place) }
     }
 
-    /// Returns the listener at `place` and adds `endpoint` to it; opens it if necessary.
+    /// Returns the listener at `place`, and adds `endpoint` to it. Opens the listener if necessary.
     private func listener(
         at place: Place, for endpoint: RTMPEndpoint, _ identity: TLSServerIdentity?
     ) throws(OutputFailure) -> RTMPListener {
@@ -142,7 +142,7 @@ package final class RTMPServer: Sendable {
         return try result.get()
     }
 
-    /// Adds `endpoint` to the listener at `place`; nil if the port is not open.
+    /// Adds `endpoint` to the listener at `place` and returns the listener; nil if the port is not open.
     private func join(_ endpoint: RTMPEndpoint, at place: Place) throws(OutputFailure) -> RTMPListener? {
         let url = endpoint.url
         let result = state.withLock { state -> Result<RTMPListener?, OutputFailure> in
@@ -177,7 +177,8 @@ package final class RTMPServer: Sendable {
 package struct RTMPServerLimits: Sendable {
     /// The maximum number of connections that have not named an existing stream. A further one replaces the oldest.
     package var waiting = 512
-    /// The maximum number of such connections from one IPv4 address or IPv6 /64 network.
+    /// The maximum number of connections from one IPv4 address or IPv6 /64 network that have not named an existing
+    /// stream.
     package var waitingPerNetwork = 128
     /// The maximum number of connections in total. A further one is closed.
     package var connections = 1024

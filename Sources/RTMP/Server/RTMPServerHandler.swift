@@ -7,7 +7,7 @@ internal import Networking
 /// One connection of a listener: passes bytes to the session, enforces deadlines, requests authorization, and forwards
 /// messages.
 ///
-/// It runs on the listener's event loop.
+/// All methods run on the listener's event loop.
 final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -212,8 +212,8 @@ extension RTMPServerHandler {
         phase = .deciding(request, nil)
         read(false)
         guard listener.keys.isLimited(network) else { return examine(request) }
-        // All clients of a network from which keys are guessed wait, even with the right key, because the wait limits
-        // how many keys can be tried.
+        // If keys are guessed from a network, all of its clients must wait, even clients with the right key. The wait
+        // limits how many keys can be tried.
         deadline?.cancel()
         deadline = schedule(after: listener.limits.guessWait) { $0.examine(request) }
     }
@@ -300,7 +300,7 @@ extension RTMPServerHandler {
         loop.execute { bound.value.take() }
     }
 
-    /// Carries out `control`, unless `publication` has ended: it must not control the next publication of its
+    /// Carries out `control`, unless `publication` has ended: `control` must not affect a later publication on the same
     /// connection.
     private func obey(_ control: RTMPPublication.Control, of publication: RTMPPublication) {
         guard case .publishing(let current, _) = phase, current === publication else { return }

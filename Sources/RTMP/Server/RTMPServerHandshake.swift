@@ -3,7 +3,7 @@
 internal import LibAV
 
 /// The server's side of the handshake (Adobe RTMP 1.0, 5.2), including the variant with digests that some clients
-/// require and verify. Pure: bytes in, bytes out.
+/// require and verify. It does no I/O: it gets the received bytes, and returns the bytes to send.
 struct RTMPServerHandshake {
     /// The client does not speak RTMP: the reason in a few words.
     struct Malformed: Error, Equatable {
@@ -102,8 +102,8 @@ extension RTMPServerHandshake {
         ]
     }
 
-    /// Where the digest is in a packet: it follows a field of four bytes, at an offset that is the sum of these four
-    /// bytes, modulo 728.
+    /// Where the digest is in a packet. It follows a field of four bytes; its distance from that field is the sum of
+    /// the four bytes, modulo 728.
     enum Schema: Int, CaseIterable {
         case behindVersion = 8
         case behindKey = 772

@@ -2,7 +2,8 @@
 
 internal import Media
 
-/// The server's side of one RTMP connection: bytes in, events and bytes out, no I/O.
+/// The server's side of one RTMP connection. It does no I/O: it gets the received bytes, and returns events and the
+/// bytes to send.
 ///
 /// `handshake → connecting → connected ⇄ requested → publishing | playing`. `FCUnpublish`, `deleteStream` or
 /// `closeStream` ends the stream, unless the command names another stream, and the connection is `connected` again.
@@ -76,7 +77,7 @@ package struct RTMPServerSession {
     private var createdStreams = 0
     /// The action of the client's last request, and the message stream on which it came.
     private(set) var request: (RTMPStreamRequest.Action, stream: UInt32)?
-    /// The name in that request, without a query.
+    /// The stream's name in the client's last request, without a query.
     private var requestedName = ""
     /// The unread part of an aggregate message.
     private var aggregate: RTMPAggregate?
@@ -136,8 +137,8 @@ package struct RTMPServerSession {
         switch message.type {
         case 4: control(message.body)
         case 5:
-            // The window has a minimum, because with a window of a few bytes each acknowledgement would cause another
-            // one.
+            // The window has a minimum. With a window of a few bytes, each acknowledgement would cause another
+            // acknowledgement.
             let window = message.body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
             if message.body.count >= 4 { windowBytes = max(1 << 14, min(window, Int(RTMPAnswers.windowBytes))) }
         case 6: answers.announceWindow()
@@ -215,7 +216,8 @@ extension RTMPServerSession {
             if transaction != 0 {
                 answers.result(transaction: transaction, name == "getStreamLength" ? 0 : nil)
             }
-        // On air, the player's output handles these commands; before `play` they have no effect on live media.
+        // While a player is on air, its output handles these commands. Before `play`, the commands have no effect on
+        // live media.
         case "pause", "receiveAudio", "receiveVideo", "setBufferLength", "_result", "_error", "onStatus": break
         default:
             if transaction != 0 {
@@ -303,7 +305,7 @@ extension RTMPServerSession {
             toldTracks.formUnion(tracks)
             return .message(RTMPPublishedMessage(timestamp: message.timestamp, content: .otherTracks(tracks)))
         } catch {
-            // One invalid message is ignored: encoders send empty and malformed ones.
+            // An invalid message is ignored, because encoders send empty and malformed messages.
             return nil
         }
     }

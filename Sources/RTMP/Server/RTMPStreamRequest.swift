@@ -36,7 +36,7 @@ package struct RTMPCapabilities: Sendable, Equatable {
 
 /// A client's request to publish or to play a stream.
 ///
-/// Its description contains no secrets.
+/// The description contains no secrets.
 package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     /// The requested action.
     package enum Action: String, Sendable {

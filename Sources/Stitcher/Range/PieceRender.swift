@@ -7,7 +7,7 @@ internal import MP4
 internal import Media
 
 /// Decodes a few frames of a recording and re-encodes them so that they can be joined to frames that are copied from
-/// it.
+/// the same recording.
 struct PieceRender {
     private let source: StitchSource
     private let recording: StitchSource.Recording
@@ -19,7 +19,8 @@ struct PieceRender {
         (self.source, self.recording) = (source, recording)
     }
 
-    /// Renders the frames with these `numbers`, and returns them in decoding order. Their timestamps begin at 0.
+    /// Re-encodes the frames with these `numbers`, and returns the packets in decoding order. The packets' timestamps
+    /// begin at 0.
     func render(_ numbers: Range<Int>, isCancelled: () -> Bool) throws -> [EncodedPacket] {
         let times = numbers.map(source.time)
         guard let first = times.first, let track = try recording.tracks.first?.video() else { return [] }

@@ -3,8 +3,8 @@
 internal import MP4
 internal import Media
 
-/// Decides which frames and packets of which recordings a range includes, each at the time at which it was on air. As
-/// few frames as possible are re-encoded. Pure.
+/// Decides which frames and packets of which recordings a range includes. Each frame and packet keeps the time at which
+/// it was on air. As few frames as possible are re-encoded. The type does no I/O.
 struct RangePlan {
     /// The video frames, with times in ticks of the video.
     let frames: StitchPlan
@@ -12,15 +12,16 @@ struct RangePlan {
     let audio: AudioPlan?
     /// The parts of the range that no file contains.
     let gaps: [ClipGap]
-    /// `wanted` is the part of the requested range for which there are frames. `shown` is what the result shows, which
-    /// can be more. Both ranges are in ticks of the video since the first frame of the first file.
+    /// `wanted` is the part of the requested range for which there are frames. `shown` is the range that the result
+    /// shows; it can be longer than `wanted`. Both ranges are in ticks of the video since the first frame of the first
+    /// file.
     let wanted: Range<Int64>
     let shown: Range<Int64>
 
     /// Creates a plan for the media that was on air from `start` to `end` (milliseconds since 1970). If `isExact` is
     /// set, the result contains nothing before or after that range. All `sources` overlap with the range and are in
-    /// order. If `program` is given, the result contains instead the frames that begin within these program times (in
-    /// nanoseconds).
+    /// order of time. If `program` (in nanoseconds) is given, the result instead contains the frames that begin within
+    /// this range of program times.
     init(
         _ sources: [StitchSource], from start: Int64, to end: Int64, isExact: Bool, program: Range<Int64>? = nil
     ) throws(ClipFailure) {

@@ -19,9 +19,9 @@ package struct ClipGap: Sendable, Codable, Equatable {
 
 /// Positions files one after the other on one timeline, which begins with the first frame of the first file.
 ///
-/// If one run of the recorder wrote two files, the distance between them is the distance of their program times, in
-/// whole frames. Otherwise, it is the distance of their wall-clock times. If no frame is missing, the audio continues
-/// where the audio of the previous file ends.
+/// The distance between two files of the same recorder run is the difference of their program times, in whole frames.
+/// The distance between files of different runs is the difference of their wall-clock times. If no frame is missing,
+/// the audio continues where the audio of the previous file ends.
 struct RangeTimeline {
     /// The position of a file's first frame on the timeline, in ticks of the video and in samples of the audio.
     struct Place: Equatable {
@@ -61,8 +61,8 @@ struct RangeTimeline {
         }
     }
 
-    /// Throws if a gap is too long: the last sample before a gap lasts until the first sample after it, and the file's
-    /// table has only 32 bits for a sample's duration (ISO/IEC 14496-12, 8.6.1.2).
+    /// Throws if a gap is too long. The last sample before a gap lasts until the first sample after the gap, and the
+    /// file's table has only 32 bits for a sample's duration (ISO/IEC 14496-12, 8.6.1.2).
     private static func checkDistance(
         _ before: StitchSource, _ after: StitchSource, _ missing: Int64
     ) throws(ClipFailure) {

@@ -78,18 +78,20 @@ package struct ClipReport: Sendable, Codable, Equatable {
     /// in milliseconds.
     package var widenedStart: Int64
     package var widenedEnd: Int64
-    /// The numbers of frames that were copied, and of frames that were re-encoded.
+    /// `copiedFrames` is the number of frames that were copied, `encodedFrames` the number of frames that were
+    /// re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
     /// The number of files from which the clip was made.
     package var files: Int
-    /// The parts of the range that no file contains. During a gap, the last frame before it is shown, without audio.
-    package var gaps: [ClipGap]
-    /// The file that was being written when the clip was made, if the range extends into it: the clip does not include
-    /// that file.
-    package var beingWritten: String?
-    /// The beginning of the first packet of audio relative to the first frame, in nanoseconds; nil if there is no
+    /// The parts of the range that no file contains. During a gap, the last frame before the gap is shown, without
     /// audio.
+    package var gaps: [ClipGap]
+    /// The recording that was still being written when the clip was made, if the range extends into that recording. The
+    /// clip contains nothing from it.
+    package var beingWritten: String?
+    /// The time from the beginning of the first frame to the beginning of the first packet of audio, in nanoseconds;
+    /// nil if there is no audio.
     package var audioOffset: Int64?
 
     enum CodingKeys: String, CodingKey {

@@ -21,7 +21,8 @@ extension StitchJob {
             gaps: range.gaps, audioOffset: audioOffset)
     }
 
-    /// The beginning of the copied audio relative to the first frame, in nanoseconds; nil if there is no copied audio.
+    /// The time from the beginning of the first frame to the beginning of the copied audio, in nanoseconds; nil if
+    /// there is no copied audio.
     package var audioOffset: Int64? {
         guard let heard, case .copied(let clip, let packets) = heard.spans.first else { return nil }
         return sources[clip].audioBase.rescale(

@@ -5,9 +5,9 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// A recording as its own tables describe it, with its position in the program.
+/// Creates sources from the tables of recordings. A recording also contains its position in the program.
 extension StitchSource {
-    /// Creates the source from the recording `index`; `name` stands for it in messages. All of its frames count as
+    /// Creates the source from the recording `index`; messages call the recording `name`. All of its frames count as
     /// shown, even frames before its first visible frame. Times are in ticks, counted from that first visible frame.
     init(name: String, _ index: SegmentIndex) {
         let (track, leading) = (index.video, index.facts.leading)
@@ -31,7 +31,7 @@ extension StitchSource {
                 let scale = Int32(clamping: audio.timescale)
                 let begin = index.facts.audio?.offset ?? 0
                 let end = audio.samples.last.map { $0.pts + $0.duration } ?? begin
-                // The number of channels is not important here, because no audio is decoded.
+                // Any number of channels can be given here, because no audio is decoded.
                 return Audio(
                     stream: 1, codec: "aac", format: AudioFormat(sampleRate: scale, channels: 2),
                     timeBase: TimeBase(1, scale), range: begin..<max(begin, end), packets: audio.samples)
@@ -56,8 +56,8 @@ extension StitchSource {
     private static let programRounding: Int64 = 1_000_000
 
     /// Converts the program time `time`, in nanoseconds, to ticks since the first frame. Because of rounding errors, a
-    /// frame at `time` can have a slightly earlier tick; the result is the earliest one that it can have. Nil for a
-    /// file that does not contain its position in the program.
+    /// frame at `time` can have a slightly earlier tick; the result is the earliest tick that the frame can have. Nil
+    /// for a file that does not contain its position in the program.
     func ticks(atProgram time: Int64) -> Int64? {
         position.map {
             TimeBase.nanoseconds.rescale(
@@ -75,22 +75,22 @@ extension StitchSource {
     }
 }
 
-/// Files that contain more frames than they show. They come from a source's stream that was recorded without
-/// re-encoding and cut at frames that are not keyframes.
+/// Files that contain more frames than they show. Such files are made when a source's stream is recorded without
+/// re-encoding and is cut at frames that are not keyframes.
 extension StitchSource {
     private var isTrimmed: Bool { position?.isTrimmed == true }
 
-    /// The distance from the first frame of `before` to the first frame of this file, in ticks of the video. Nil unless
-    /// both files contain their positions and are parts of one stream. The distance cannot be counted in frames,
-    /// because frames of such streams have no constant duration.
+    /// The distance from the first frame of `before` to the first frame of this file, in ticks of the video. Nil if a
+    /// file does not contain its position, or if the files are parts of different streams. The distance cannot be
+    /// counted in frames, because frames of such streams have no constant duration.
     func distance(from before: StitchSource) -> Int64? {
         guard isTrimmed, before.isTrimmed, let start = position, let other = before.position, start.run == other.run
         else { return nil }
         return TimeBase.nanoseconds.rescale(start.programStart - other.programStart, to: video.timeBase)
     }
 
-    /// Returns `sources`, each without the samples that the file before it also contains. Together they are the
-    /// complete stream.
+    /// Returns `sources`, but removes from each file the samples that the previous file also contains. Together, the
+    /// returned sources are the complete stream.
     static func joined(_ sources: [StitchSource]) -> [StitchSource] {
         sources.enumerated().map { index, source in
             index > 0 ? source.behind(sources[index - 1]) : source

@@ -6,7 +6,7 @@ internal import Media
 /// the clip, frames must be completely within the requested range, or only begin in it. A clip with a time on air
 /// includes all requested frames, even without audio.
 struct ClipRange: Equatable {
-    /// The frames of the file, by their numbers.
+    /// The numbers of the included frames in the file.
     let frames: Range<Int>
     /// The number of frames in the result, after conversion to its frame rate.
     let count: Int

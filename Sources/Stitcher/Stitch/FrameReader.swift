@@ -23,7 +23,8 @@ final class FrameReader {
     private var hasEnded = false
     private var isFromStart = true
 
-    /// The largest number of frames that are decoded only to skip them. To skip more, the reader seeks.
+    /// The largest number of frames that are decoded only to skip them. If more frames must be skipped, the reader
+    /// seeks.
     private static let stride = 250
 
     /// A reader of the frames of `source`, converted to `target`. Damaged frames are added to `damage`.
@@ -46,7 +47,8 @@ final class FrameReader {
         return looked(at: frame, number)
     }
 
-    /// Returns `frame`, and logs damage if it is not the frame `number` or is damaged.
+    /// Returns `frame`. Adds it to the damage log if it is damaged, or if it is not the frame with the requested
+    /// `number`.
     private func looked(at frame: VideoFrame, _ number: Int) -> VideoFrame {
         let distance = abs(frame.pts - source.time(number))
         let isOther = distance > 1 && distance > source.video.rate.timeBase.rescale(1, to: source.video.timeBase) / 2
@@ -57,7 +59,7 @@ final class FrameReader {
     private func find(_ number: Int) throws -> VideoFrame? {
         let wanted = source.time(number)
         let frame = source.video.rate.timeBase.rescale(1, to: source.video.timeBase)
-        // Allows for a rounding error of one tick in filters, unless a frame has so few ticks that one tick matters.
+        // Filters can round by one tick. This is tolerated, except if a frame lasts so few ticks that one tick matters.
         let slack: Int64 = frame > 4 ? 1 : 0
         while true {
             while let next = ahead.first, next.pts <= wanted + slack {
@@ -92,7 +94,7 @@ final class FrameReader {
                 hasEnded = true
             }
         } catch {
-            // One frame is lost, which is noticed when that frame is requested.
+            // Only this packet's frame is lost. The loss is noticed when that frame is requested.
             guard error.isInvalidData else { throw error }
         }
     }
@@ -137,7 +139,7 @@ final class FrameReader {
 final class DamageLog {
     private var frames: [(source: StitchSource, numbers: Set<Int>)] = []
 
-    /// Adds the frame `number` of `source`, unless it is in the list.
+    /// Adds the frame `number` of `source` to the list, unless the list already contains it.
     func note(_ number: Int, of source: StitchSource) {
         guard let place = frames.firstIndex(where: { $0.source.path == source.path }) else {
             return frames.append((source, [number]))

@@ -35,8 +35,8 @@ struct FrameTiming: Equatable {
     /// for reordering (ITU-T H.264, A.3.1).
     private static let reorderLimit = 16
 
-    /// The number of usable frames, and their timing. The last few frames are not usable if they follow a gap and all
-    /// frames before the gap have a constant rate, because this means that the end of the file is incomplete.
+    /// The number of usable frames, and their timing. The last few frames are not usable if they follow a gap while all
+    /// frames before the gap have a constant rate: in such a file, frames at the end are missing.
     static func whole(_ times: [Int64], _ base: TimeBase, average: FrameRate?) -> (count: Int, timing: FrameTiming) {
         let timing = FrameTiming(times, base, average: average)
         let frame = timing.rate.timeBase.rescale(1, to: base)
@@ -50,8 +50,7 @@ struct FrameTiming: Equatable {
 
     private init(rate: FrameRate, isConstant: Bool) { (self.rate, self.isConstant) = (rate, isConstant) }
 
-    /// The rate that follows from the distance between the first two frames, for files whose rate is not a standard
-    /// one.
+    /// The rate that is calculated from the distance between the first two frames, for files without a standard rate.
     private static func own(_ times: [Int64], _ base: TimeBase) -> [FrameRate] {
         let step = Int128(times[1] - times[0]) * Int128(base.numerator)
         guard step > 0, step <= Int128(Int32.max), base.denominator / 1000 <= step else { return [] }

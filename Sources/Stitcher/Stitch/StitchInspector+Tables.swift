@@ -6,8 +6,8 @@ internal import MP4
 internal import Media
 
 // The tables of a plain MP4 or MOV describe all of its packets. Besides the tables, only the beginning of each keyframe
-// is read, and a few packets, by which it is verified that the tables are interpreted in the same way as by
-// libavformat.
+// and a few packets are read. The packets are compared with the tables, to verify that this code and libavformat
+// interpret the tables in the same way.
 extension StitchInspector {
     /// The number of packets that are read for verification.
     private static let proof = 48

@@ -6,8 +6,8 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Finds all packets of a file without decoding them, to determine how the file can be used. It uses the file's tables
-/// if possible; otherwise it reads the complete file.
+/// Finds all packets of a file without decoding them, to determine how the file can be used. The inspector uses the
+/// file's tables if possible; otherwise it reads the complete file.
 struct StitchInspector {
     private let name: String
     let demuxer: Demuxer
@@ -15,7 +15,7 @@ struct StitchInspector {
     private let frames: StreamInfo.Video
     let audio: StreamInfo?
     let isMovie: Bool
-    /// The content of `avcC` or `hvcC`. For a transport stream, it is made from the first keyframe.
+    /// The content of `avcC` or `hvcC`. For a transport stream, the content is made from the first keyframe.
     private var configuration: [UInt8]
     private var sets: AVCParameterSets?
     private var hevcSets: HEVCParameterSets?
@@ -24,7 +24,7 @@ struct StitchInspector {
     private var units: AnnexBReader?
 
     private var packets: [Packet] = []
-    /// Keyframes, by their numbers, that cannot follow frames of another stream.
+    /// The numbers of the keyframes that cannot follow frames of another stream.
     private var dependentKeyframes: Set<Int> = []
     private var changesSets = false
     private var hasEntry = false
@@ -48,8 +48,9 @@ struct StitchInspector {
         var isHidden: Bool
     }
 
-    /// How much libav is allowed to read to find the size of the video: 64 MiB, and 20 s (in microseconds). This is
-    /// much, because a file can begin between two keyframes, but libav stops as soon as it knows all properties.
+    /// How much libav is allowed to read to find the size of the video: 64 MiB, and 20 s (in microseconds). The limits
+    /// are high because a file can begin between two keyframes. libav stops earlier, as soon as it knows all
+    /// properties.
     private static let probing = ["probesize": "67108864", "analyzeduration": "20000000"]
 
     /// Opens the file at `path` with libav. libav is allowed to open only files, so that a file that contains network
@@ -81,8 +82,8 @@ struct StitchInspector {
         defer { free(found) }
         let resolved = String(cString: found)
         var quick = try StitchInspector(resolved, name: path)
-        // Tables are sufficient only at a constant frame rate: they do not contain the duration of a last frame that
-        // lasts longer or shorter than the others.
+        // Tables are sufficient only at a constant frame rate, because they do not show whether the last frame lasts
+        // longer or shorter than the other frames.
         if try quick.readTables(resolved, isCancelled), let source = try? quick.source(resolved),
             source.video.isConstant
         {
@@ -115,13 +116,14 @@ struct StitchInspector {
         hevcSets = video.codecName == "hevc" ? HEVCParameterSets(record: configuration) : nil
     }
 
-    /// Whether a missing end must be found by the duration in the file's header, because libavformat does not report
-    /// it.
+    /// Whether only the duration in the file's header shows that the file's end is missing, because libavformat does
+    /// not report a missing end for this container.
     private var statesDuration: Bool { hasPackets }
 
-    /// Whether the container's packets equal those of an MP4, although they are not stored contiguously.
+    /// Whether the container's packets have the same form as in an MP4, although the container does not store each
+    /// packet contiguously.
     private var hasPackets: Bool { demuxer.formatName.hasPrefix("matroska") || demuxer.formatName == "flv" }
-    /// A missing end is reported if it is longer than this.
+    /// If more than this is missing at the end of the file, it is reported.
     private static let missing = Duration.seconds(1)
 
     private mutating func readPackets(_ isCancelled: () -> Bool) throws(ClipFailure) {
@@ -213,8 +215,8 @@ struct StitchInspector {
         let isEntry = sample.isSync
         if sample.isSync, let sets {
             var look = sets.looks(at: content(false) ?? [])
-            // If only its beginning is read, a frame can seem to have other parameter sets, or none. Then all of it is
-            // read.
+            // A frame of which only the beginning is read can seem to have other parameter sets, or none. In that case
+            // the complete frame is read.
             if !look.isIDR || look.hasOtherSets { look = sets.looks(at: content(true) ?? []) }
             sample.isSync = look.isIDR
             changesSets = changesSets || look.hasOtherSets
@@ -301,9 +303,8 @@ extension StitchInspector {
             configuration: audio.configuration, packets: packets, obstacle: obstacle)
     }
 
-    /// The reason why the packets of `audio` cannot be copied; nil if they can be. They can be copied if they are
-    /// AAC-LC with 1024 samples in each packet, without gaps and without an extension such as spectral band
-    /// replication.
+    /// The reason why the packets of `audio` cannot be copied; nil if they can be. Packets can be copied if they are
+    /// AAC-LC, have 1024 samples each and no gaps between them, and use no extension such as spectral band replication.
     private func obstacle(_ audio: StreamInfo, _ format: AudioFormat) -> String? {
         guard isMovie else { return "its container is \(demuxer.formatName), not MP4 or MOV" }
         guard audio.codecName == "aac" else { return "it is \(audio.codecName)" }
@@ -345,7 +346,7 @@ extension StitchInspector {
         var times: [Int64] = []
         /// Whether hidden frames are between visible ones.
         var isPieced = false
-        /// The number of frames at the beginning that no edit list hides but that cannot be decoded.
+        /// The number of frames at the beginning that cannot be decoded, not counting frames that an edit list hides.
         var headless = 0
     }
 

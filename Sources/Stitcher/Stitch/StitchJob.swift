@@ -13,7 +13,8 @@ package struct StitchReport: Sendable, Codable, Equatable {
     /// The duration of the file.
     package var milliseconds: Int64
     package var clips: Int
-    /// The numbers of frames that were copied, and of frames that were re-encoded.
+    /// `copiedFrames` is the number of frames that were copied, `encodedFrames` the number of frames that were
+    /// re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
     /// The number of re-encoded frames that come from an earlier run; nil if the request does not resume a run.
@@ -106,8 +107,8 @@ package struct StitchJob {
         }
     }
 
-    /// Returns `clips` without those that contain no frame and are allowed to be empty, the numbers of the remaining
-    /// clips, and the reasons why clips are left out.
+    /// Leaves out clips that contain no frame, if they are allowed to be empty. Returns the remaining clips, their
+    /// numbers, and the reasons why the other clips are left out.
     static func filled(
         _ clips: [StitchClip], _ sources: [StitchSource]
     ) throws(ClipFailure) -> (clips: [StitchClip], numbers: [Int], leftOut: [String]) {
@@ -197,9 +198,10 @@ package struct StitchJob {
         return (bytes + tableBytes) * (request.form == .fragmented ? 2 : 1)
     }
 
-    /// An upper bound for the size of the tables. It counts, for each frame: its size, its entry among the keyframes, a
-    /// change of order and, where clips are joined, a change of duration; for each packet of audio: its size; for each
-    /// frame and packet: its own chunk, and a change of its description; for each chapter: its size and duration.
+    /// An upper bound for the size of the tables. For each frame, it counts the frame's size, its entry in the list of
+    /// keyframes, its composition offset and, where clips are joined, a change of duration. For each packet of audio,
+    /// it counts the packet's size. For each frame and packet, it counts a chunk of its own and a change of
+    /// description. For each chapter, it counts the size and the duration.
     private var tableBytes: Int64 {
         let frames = plan.clips.indices.reduce(Int64(0)) { $0 + Int64(plan.written(of: $1).count) }
         let packets = (plan.audio?.timeBase).map { base in
@@ -248,7 +250,7 @@ package struct StitchJob {
     }
 
     /// The re-encoded frames of a range, by the number of the part in the plan. They are encoded before any frame is
-    /// copied, so that the job throws at the beginning if our encoder cannot continue the stream of the recordings.
+    /// copied. If our encoder cannot continue the stream of the recordings, the job therefore throws at its beginning.
     private func pieces(_ isCancelled: () -> Bool) throws -> [Int: [EncodedPacket]] {
         guard range != nil else { return [:] }
         var pieces: [Int: [EncodedPacket]] = [:]

@@ -8,14 +8,14 @@ internal import Media
 /// Stores the frames that were encoded for a result so far, in a hidden file in the same directory, so that an
 /// interrupted run can be resumed. Used by one thread.
 ///
-/// The file is a list of records. A record consists of the length of its description in four bytes, most significant
-/// first, then the description in JSON, and, in all records but the first, the packets one after the other. A record
-/// contains all packets of one run of an encoder, from its first frame to its last. An incomplete record ends the list;
-/// a record whose packets do not match their digest is ignored.
+/// The file is a list of records. A record begins with the length of its description (four bytes, most significant
+/// first). The description in JSON follows. In all records but the first, the packets follow, one after the other. A
+/// record contains all packets of one run of an encoder, from its first frame to its last. An incomplete record ends
+/// the list; a record whose packets do not match their digest is ignored.
 final class StitchJournal {
     /// The output of one run of an encoder.
     struct Session: Codable {
-        /// The first frame of the result that was passed to the encoder, and the number of frames.
+        /// `first` is the first frame of the result that was passed to the encoder, `frames` the number of frames.
         var first: Int
         var frames: Int
         /// The content of the encoder's `avcC`.
@@ -80,8 +80,8 @@ final class StitchJournal {
     /// The number of bytes that the journal takes on the disk.
     func size() throws -> Int64 { try descriptor.size() }
 
-    // Closing is not enough: a child process that is just being started can keep the descriptor, and so the lock, for a
-    // moment longer.
+    // Closing the descriptor does not always release the lock: a child process that is being started can hold a copy of
+    // the descriptor, and therefore the lock, for a moment longer.
     deinit { descriptor.unlock() }
 
     /// Removes the journal that an earlier run for `output` left behind, unless another process is using it.

@@ -8,9 +8,9 @@ internal import Media
 package enum StitchOrder: String, Sendable, CaseIterable {
     /// The order in which the clips were given.
     case given
-    /// By the names of their files; numbers in the names are compared as numbers.
+    /// By the names of the clips' files. Numbers in the names are compared as numbers.
     case byName
-    /// By the time at which they were recorded, which is read from the file or, if it is not there, from the file's
+    /// By the recording time. It is read from the clip's file or, if the file does not contain it, from the file's
     /// name.
     case byTime
 

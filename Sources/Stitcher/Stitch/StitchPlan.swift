@@ -6,7 +6,7 @@ internal import MP4
 package import Media
 
 /// Decides which frames of which files are copied and which are re-encoded, and the position of each frame in the
-/// result. Pure.
+/// result. It does no I/O.
 package struct StitchPlan: Sendable {
     /// The position and the frames of a clip in the result.
     package struct Clip: Sendable, Equatable {
@@ -14,11 +14,12 @@ package struct StitchPlan: Sendable {
         package var source: Int
         /// The range of the source's frames that are shown, by their numbers.
         package var frames: Range<Int>
-        /// The number of frames that the clip has in the result. `place` is the number of its first frame there.
+        /// The number of frames that the clip has in the result. `place` is the number that the clip's first frame has
+        /// in the result.
         package var count: Int
         package var place: Int
-        /// How many frames at the clip's end repeat its last frame, so that it appears frozen. These frames are encoded
-        /// unless ``lengthens`` is set.
+        /// How many frames at the clip's end repeat the clip's last frame, so that the video appears frozen. These
+        /// frames are encoded unless ``lengthens`` is set.
         package var held = 0
         /// How many of the clip's frames belong to the transition from the previous clip.
         package var transition = 0
@@ -46,11 +47,12 @@ package struct StitchPlan: Sendable {
     package private(set) var orientation = Orientation.upright
     /// The parameter sets of the copied frames; empty if no frame is copied.
     package private(set) var configuration: [UInt8] = []
-    /// Whether a frozen frame gets a longer duration instead of being encoded repeatedly. This is done only if all
-    /// frames are copied and our encoder could not encode frames in the same format.
+    /// Whether a frozen frame gets a longer duration instead of being encoded repeatedly. Frames are lengthened only if
+    /// all frames are copied and our encoder cannot make frames of the same format.
     package private(set) var lengthens = false
-    /// For each clip of a range, whose frames keep the times of their files: the position in the result at which the
-    /// clip's file begins, in ticks of its video. Nil if the frame rate determines the times of all frames.
+    /// The positions in the result at which the files of a range's clips begin, in ticks of the video, one for each
+    /// clip. Frames of a range keep the times that they have in their files. Nil for other plans, in which the frame
+    /// rate determines the times of all frames.
     private(set) var places: [Int64]?
     /// The number of hidden frames in the result before the first visible frame.
     private(set) var hidden = 0
@@ -114,8 +116,8 @@ package struct StitchPlan: Sendable {
     ///
     /// If a single frame is re-encoded, it is a keyframe. If the copied frames after it also begin with a keyframe,
     /// there are two keyframes of two encoders in a row, which cannot be distinguished (ITU-T H.264, 7.4.1.2.4:
-    /// idr_pic_id). Therefore the frame before it is encoded too, as a hidden keyframe, so that the single frame need
-    /// not be one.
+    /// idr_pic_id). Therefore the frame before the single frame is encoded too, as a hidden keyframe, so that the
+    /// single frame need not be a keyframe.
     init(recorded clips: [Clip], _ parts: [Part], places: [Int64], video: VideoFormat, audio: AudioFormat?) {
         (self.clips, self.parts, self.places) = (clips, parts, places)
         (self.video, self.audio, codec) = (video, audio, "h264")
@@ -165,8 +167,8 @@ package struct StitchPlan: Sendable {
         next.place += held
     }
 
-    /// Whether a file can store the duration of the frozen frames, for which it has 32 bits (ISO/IEC 14496-12,
-    /// 8.6.1.2).
+    /// Whether a file can store the duration of the frozen frames. A file has 32 bits for such a duration (ISO/IEC
+    /// 14496-12, 8.6.1.2).
     private var canLengthen: Bool {
         let frame = Int64(video.frameRate.timeBase.numerator)
         return clips.allSatisfy { Int64($0.held + 2) * frame <= Int64(UInt32.max) }
@@ -179,7 +181,7 @@ package struct StitchPlan: Sendable {
         return clips[clip.source].airtime.map { $0 + .nanoseconds(distance) }
     }
 
-    /// A pause between two frames is reported if it is longer than this.
+    /// A pause between two frames is reported if it is longer than this duration.
     private static let pause = Duration.seconds(2)
 
     /// Notes for the report about `frames` of `source`.
@@ -285,8 +287,8 @@ package struct StitchPlan: Sendable {
         if source.video.isConstant, source.video.rate == video.frameRate {
             return min(times.count - 1, clip.frames.lowerBound + index)
         }
-        // The source's frame is the one that is visible in the middle of the result's frame, so that on average frames
-        // are shown neither earlier nor later than in the source.
+        // Chooses the source's frame that is visible in the middle of the result's frame. On average, frames are then
+        // shown at the same time as in the source.
         let halves = TimeBase(video.frameRate.timeBase.numerator, video.frameRate.timeBase.denominator &* 2)
         let wanted =
             source.time(clip.frames.lowerBound) + halves.rescale(Int64(2 * index + 1), to: source.video.timeBase)

@@ -26,8 +26,8 @@ package struct StitchSource: Sendable {
         /// The reader of a transport stream's frames, which knows the parameter sets that all frames have; nil for
         /// files that store parameter sets apart from the frames.
         package var units: AnnexBReader?
-        /// Whether frames have the format that our encoder makes. This is important only for H.264, because the encoder
-        /// makes no other codec.
+        /// Whether frames have the format that our encoder makes. It matters only for H.264, because the encoder makes
+        /// only H.264.
         package var is8Bit420 = true
         package var timeBase: TimeBase
         /// The frames in decoding order. Their `pts` is their number in the order in which they are shown, counted from
@@ -42,14 +42,14 @@ package struct StitchSource: Sendable {
         package var isConstant: Bool
         /// The number of frames at the beginning that are hidden because frames to which they refer are missing.
         package var headless = 0
-        /// The number of frames at the end that are hidden because frames to which they refer are missing. This happens
-        /// if the program that cut the file counted frames in decoding order.
+        /// The number of frames at the end that are hidden because frames to which they refer are missing. Such frames
+        /// exist if the program that cut the file counted frames in decoding order.
         package var torn = 0
         /// Frames other than keyframes at which decoding can begin, by their numbers in decoding order: recovery points
         /// in open GOPs of H.264. Frames that are shown before such a frame cannot be decoded.
         package var openEntries: Set<Int> = []
-        /// Keyframes that must follow frames of their own stream, by their numbers in decoding order, because frames
-        /// after them refer to frames before them: CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
+        /// The numbers, in decoding order, of keyframes that must follow frames of their own stream, because frames
+        /// after them refer to frames before them. These are the CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
         package var dependentKeyframes: Set<Int> = []
 
         /// The parameter sets for a decoder, without other data that the container stores with them.
@@ -91,9 +91,9 @@ package struct StitchSource: Sendable {
 
     /// Properties of a recording that other files do not have.
     package struct Recording: Sendable {
-        /// The open file, which remains the same even if it is renamed in the meantime.
+        /// The open file. It stays the same file even if it is renamed in the meantime.
         package var file: FileDescriptor
-        /// The coding of its tracks, with the video first.
+        /// The coding of the recording's tracks, with the video first.
         package var tracks: [MovieLayout.Track]
         /// All frames in decoding order, with their times in ticks.
         package var samples: [IndexedSample]
@@ -128,10 +128,10 @@ package struct StitchSource: Sendable {
     /// The duration from the beginning of the first frame to the end of the last frame.
     package var duration: Duration { video.timeBase.duration(video.end - (video.times.first ?? 0)) }
 
-    /// The color description of its frames, with defaults for unspecified values.
+    /// The color description of the frames, with defaults for unspecified values.
     var color: ColorDescription { video.frames.color.resolved(width: video.frames.width, height: video.frames.height) }
 
-    /// The format of its frames after rotation for display.
+    /// The format of the frames after rotation for display.
     var upright: FrameFormat {
         var frames = video.frames
         guard video.orientation.swapsAxes else { return frames }

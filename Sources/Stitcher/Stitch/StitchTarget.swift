@@ -18,7 +18,7 @@ struct StitchTarget: Equatable {
     /// Sample rates at which all players support AAC.
     private static let audioRates: Set<Int32> = [32_000, 44_100, 48_000]
 
-    /// The target for `sources`, by `settings`; nil without sources.
+    /// The target that `settings` require for `sources`; nil if `sources` is empty.
     init?(_ sources: [StitchSource], _ settings: StitchSettings) {
         guard let first = sources.first else { return nil }
         var frames = first.upright
@@ -42,7 +42,7 @@ struct StitchTarget: Equatable {
         }
     }
 
-    /// This target with the coding of the frames of `first`; nil if the result must have another format.
+    /// Returns this target with the coding of the frames of `first`; nil if the result must have another format.
     func whole(like first: StitchSource) -> StitchTarget? {
         let (frames, upright) = (first.video.frames, first.upright)
         guard (video.width, video.height) == (upright.width, upright.height),
@@ -62,8 +62,8 @@ struct StitchTarget: Equatable {
         !video.color.isHDR && sources.allSatisfy { differences(of: $0, codec: "h264").isEmpty }
     }
 
-    /// The differences between `source` and this target because of which its frames cannot be copied, each as a part of
-    /// a sentence. `codec` is the codec of the result.
+    /// The differences between `source` and this target because of which the source's frames cannot be copied, each as
+    /// a part of a sentence. `codec` is the codec of the result.
     func differences(of source: StitchSource, codec: String) -> [String] {
         let track = source.video
         var found: [String] = []

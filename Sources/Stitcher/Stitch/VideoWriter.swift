@@ -28,7 +28,8 @@ final class VideoWriter {
     private var encoder: RenderEncoder?
     /// The number of the frame in the result that was passed to the encoder first.
     private var encoderStart = 0
-    /// The number of frames that were passed to the encoder, and the packets that it has returned, for the journal.
+    /// `fed` is the number of frames that were passed to the encoder, and `coded` contains the packets that the encoder
+    /// has returned. Both are written to the journal.
     private var fed = 0
     private var coded: [EncodedPacket] = []
     /// The content of the encoders' `avcC`.
@@ -53,7 +54,7 @@ final class VideoWriter {
     /// The number of earlier frames that a deinterlacer uses, and a few more.
     private static let remembered = 4
 
-    /// The number of frames in a second: at most this many are written before audio is written again.
+    /// The number of frames in a second. At most this many frames are written before audio is written again.
     private var second: Int { max(1, Int(plan.video.frameRate.value.rounded(.up))) }
 
     /// The number of frames of the result that are in the file, including frames that only lengthen an earlier one.
@@ -203,14 +204,15 @@ final class VideoWriter {
 }
 
 extension VideoWriter {
-    /// The coding of the track. Valid after ``writeAll()``.
+    /// The coding of the track. It is known only after ``writeAll()``.
     var description: TrackDescription {
         let base = plan.video.frameRate.timeBase
         var record = configuration ?? plan.configuration
         if let configuration, let own = AVCParameterSets(record: configuration),
             let copied = AVCParameterSets(record: plan.configuration)
         {
-            // The sets can be joined unless there are more of them than a record can hold, which no encoder writes.
+            // The parameter sets of both can be joined, unless there are more sets than a record can hold. No encoder
+            // writes that many.
             record = copied.joined(with: own) ?? configuration
         }
         return TrackDescription(
@@ -218,7 +220,8 @@ extension VideoWriter {
             decoderConfiguration: SharedBytes(record))
     }
 
-    /// The track in ticks of `timescale`; see ``StitchPlan/track(of:_:timescale:moves:)``. Valid after ``writeAll()``.
+    /// Returns the track in ticks of `timescale`; see ``StitchPlan/track(of:_:timescale:moves:)``. Call it after
+    /// ``writeAll()``.
     func track(timescale: UInt32, moves: [Int64]) throws(ClipFailure) -> ClipTrack {
         try plan.track(of: frames, sources, timescale: timescale, moves: moves)
     }

@@ -238,8 +238,8 @@ extension Director {
     var runDownMemory: RunDownMemory? { state.withLock { $0.runDownMemory } }
 
     /// Loads the previous run-down again, and continues or holds its segment. If the configuration now names another
-    /// run-down, that one is used instead. A segment during which the channel has failed twice is skipped. Returns
-    /// whether a run-down determines the scene on air.
+    /// run-down, that run-down is loaded instead. A segment during which the channel has failed twice is skipped.
+    /// Returns whether a run-down determines the scene on air.
     func restoreRunDown(_ memory: RunDownMemory?) -> Bool {
         let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
         guard let memory, memory.configured == configured else { return loaded != nil }

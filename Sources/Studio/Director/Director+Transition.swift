@@ -10,7 +10,7 @@ extension Director {
         /// The transition's name in logs and events.
         var kind: String
         var look: Transition
-        /// The requested color or stinger of the transition.
+        /// `color` is the requested color of the transition, and `stinger` the requested stinger.
         var color: RGBColor?
         var stinger: StingerReel?
         /// The transition's length.

@@ -328,8 +328,8 @@ extension Director {
     }
 
     /// Returns the change that is on air, and the earlier changes that are still visible because a transition from them
-    /// is running. There are several if a transition interrupted another one: the second transition begins with the
-    /// visible frame, which shows more than one scene. Forgets older changes.
+    /// is running. There are several earlier changes if a transition interrupted another one: the second transition
+    /// then begins with the visible frame, which shows more than one scene. Forgets older changes.
     func onAir(_ state: inout State) -> (now: Change, before: [Change]) {
         let next = bus.nextFrame
         let current = state.changes.lastIndex { $0.frame <= next } ?? 0

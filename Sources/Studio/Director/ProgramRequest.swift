@@ -43,7 +43,7 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
 
     private static let stinger = "stinger"
 
-    /// The kind of transition. For a stinger, it is a cut, which happens under the stinger.
+    /// The kind of transition. For a stinger it is a cut, which happens while the stinger covers the frame.
     package var type: Transition.Kind
     /// The length in seconds; nil means one second, or zero for a cut. A stinger has the length of its file.
     package var seconds: Double?
@@ -123,7 +123,7 @@ package struct OverlayRequest: Sendable, Decodable {
         case scenes
     }
 
-    /// Whether the overlay is shown, hidden, or left to the scenes; nil does not change that.
+    /// Whether the overlay is shown, hidden, or left to the scenes; nil leaves this setting unchanged.
     package var visible: Choice?
     /// The new text of a text overlay; nil leaves it unchanged.
     package var text: String?

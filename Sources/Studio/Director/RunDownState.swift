@@ -11,10 +11,10 @@ struct RunDownMemory {
     /// The segment that was running or held; nil if there was no such segment.
     let segment: Int?
     let isHeld: Bool
-    /// Whether an operator had put another scene on air meanwhile.
+    /// Whether another scene was on air instead of the run-down's scene.
     let isCutAway: Bool
-    /// The number of failures of the channel during each segment, by the segment's number. Failures are kept until the
-    /// segment has ended, or for as long as it is skipped because of them.
+    /// The number of failures of the channel during each segment, by the segment's number. The failures are kept until
+    /// the segment has ended. While the segment is skipped because of its failures, they are also kept.
     var failures: [Int: Int]
 
     /// A segment is skipped after the channel has failed this many times during it.
@@ -35,9 +35,9 @@ struct RunDownState {
     var lengths: RunDownLengths?
     /// Files of the previous run-down, one of which can still be on air.
     var former: [RunDownClip] = []
-    /// The first frame at which none of the former files is visible any more; nil until another scene goes on air.
+    /// From this frame on, no file of the previous run-down is visible; nil until another scene goes on air.
     var formerEnd: FrameIndex?
-    /// The frame at which another scene replaces the former files.
+    /// The frame at which another scene replaces the files of the previous run-down.
     var formerChange: FrameIndex?
     /// The first frame for which the player has not been called yet.
     var next: FrameIndex = 0
@@ -80,8 +80,8 @@ extension RunDownState {
     mutating func noteChange(at frame: FrameIndex, frames: Int64) {
         guard !former.isEmpty else { return }
         guard let end = formerEnd else { return (formerEnd, formerChange) = (frame + frames + 1, frame) }
-        // If another transition interrupts the transition that replaces the former files, it begins with the visible
-        // frame, so the former files are still needed.
+        // Another transition can interrupt the transition that replaces the former files. The new transition begins
+        // with the visible frame, so the former files are still needed.
         if end > frame { formerEnd = max(end, frame + frames + 1) }
     }
 

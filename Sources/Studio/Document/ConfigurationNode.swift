@@ -30,8 +30,7 @@ package struct ConfigurationNode {
     private static let mostNodes = 100_000
     private static let deepest = 12
 
-    /// Parses YAML. `words` are the known keys: only these are repeated in error messages. Throws an error with its
-    /// position.
+    /// Parses YAML. `words` are the known keys; error messages repeat no other key. Throws an error with its position.
     package init(parsing text: String, path: String, words: Set<String>) throws(ConfigurationFailure) {
         do {
             let text = Self.joiningSurrogates(of: text)
@@ -74,8 +73,8 @@ package struct ConfigurationNode {
         }
     }
 
-    /// JSON writes a letter beyond U+FFFF as two escapes (RFC 8259, 7), which the library refuses. They are replaced by
-    /// the single escape by which YAML writes this letter.
+    /// JSON writes a letter beyond U+FFFF as two escapes (RFC 8259, 7), which the library refuses. The two escapes are
+    /// replaced by the single escape with which YAML writes this letter.
     private static func joiningSurrogates(of text: String) -> String {
         guard text.first(where: { !$0.isWhitespace }).map("{[".contains) == true, text.contains("\\u") else {
             return text

@@ -55,8 +55,8 @@ extension NodeReader {
     }
 
     package mutating func unknown(_ entry: ConfigurationNode.Entry, in section: String, known: [String]) {
-        // An unknown key can be a part of an address, and therefore a secret. It is repeated only if it is almost a
-        // known key.
+        // An unknown key can be a part of an address, and therefore a secret. The message repeats the key only if it is
+        // almost a known key.
         guard let near = EditDistance.nearest(to: entry.key, among: known), entry.key.allSatisfy(\.isLetter) else {
             let advice = known.contains("address") ? " Does it lack address: in front of it, or quotation marks?" : ""
             return fault(entry.mark, section, "There is no such key.\(advice)")
@@ -65,7 +65,7 @@ extension NodeReader {
         fault(entry.mark, key, "There is no such key; is \(near) meant?")
     }
 
-    /// Joins the words that a value is allowed to be into a text such as `a, b or c`.
+    /// Joins the allowed words for a value into a text such as `a, b or c`.
     package static func either(_ words: [String]) -> String {
         words.count < 2
             ? words.joined() : words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")

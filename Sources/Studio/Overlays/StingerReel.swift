@@ -24,9 +24,9 @@ package final class StingerReel: Stinger {
         var isStopped = false
     }
 
-    /// The number of frames that are decoded ahead. They must be enough to bridge the time in which a slow keyframe is
-    /// decoded or the machine is busy, but take no more than 64 MiB: twelve frames of 1080p, which with alpha have 5.2
-    /// MB each. The first frames that are kept take the same amount again.
+    /// The number of frames that are decoded ahead. These frames must last while a slow keyframe is decoded or the
+    /// machine is busy. They must take no more than 64 MiB, which is enough for twelve frames of 1080p (5.2 MB each
+    /// with alpha). The first frames that are kept take the same amount again.
     private static func room(_ format: VideoFormat) -> Int {
         // One luma plane, one alpha plane, and two chroma planes of a quarter each.
         max(4, min(12, (64 << 20) / (format.width * format.height * 5 / 2)))
@@ -42,8 +42,8 @@ package final class StingerReel: Stinger {
     private let queue: DispatchQueue
     private let state = Mutex(State())
     private let work = DispatchSemaphore(value: 0)
-    /// Signalled for each decoded frame in a program that is rendered faster than real time, which waits for frames;
-    /// nil in other programs.
+    /// Signalled for each decoded frame in a program that is rendered faster than real time, because such a program
+    /// waits for frames; nil in other programs.
     private let news: DispatchSemaphore?
 
     /// Reads the whole file of `stinger` once, which blocks, and makes the stinger ready. Throws ``ChannelFailure`` if
@@ -111,7 +111,7 @@ package final class StingerReel: Stinger {
         }
     }
 
-    /// Waits until frame `number` is decoded, or until it is certain that it will not be.
+    /// Waits until frame `number` is decoded, or until it is certain that this frame will never be decoded.
     private func wait(for number: Int64, _ news: DispatchSemaphore) {
         while state.withLock({ state in
             let isThere = state.next + Int64(state.waiting.count) > number

@@ -40,7 +40,7 @@ package struct RunDown: Sendable, Equatable {
         /// The position of the first frame, relative to the file's own first frame.
         package var start: Duration
         /// Whether the file's last frame is shown if ``start`` is after the end of the file, as can happen if a segment
-        /// is longer than its file and is resumed. If this is false, such a file cannot be shown.
+        /// is longer than its file and is resumed. If it is false, a file that ends before ``start`` cannot be shown.
         package var stands = false
 
         /// Creates the clip of the file at `path`, from `start` on.

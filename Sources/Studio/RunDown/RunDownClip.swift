@@ -8,8 +8,8 @@ internal import Networking
 internal import Program
 internal import Synchronization
 
-/// One use of a file in a run-down. The file is opened at its position in advance, and paused until its program frame.
-/// All calls can be made on any thread and return at once.
+/// One use of a file in a run-down. The file is opened in advance at its start position, and stays paused until the
+/// program frame at which it begins. All calls can be made on any thread and return at once.
 package final class RunDownClip: Sendable {
     /// The state of the file.
     enum Condition {
@@ -120,8 +120,8 @@ package final class RunDownClip: Sendable {
         }
     }
 
-    /// Begins to read, and returns the feed that contains the frames. If `clip` allows to show the file's last frame
-    /// instead, blocks until it is known whether that is necessary.
+    /// Begins to read, and returns the feed that contains the frames. If ``RunDown/Clip/stands`` is set, blocks until
+    /// it is known whether the file's last frame must be shown instead.
     private func play(_ source: any MediaSource) throws -> SourceFeed {
         let feed = parkedFeed()
         source.start(into: feed, video: format, audio: .program)

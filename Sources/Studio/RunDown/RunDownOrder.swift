@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A random order of several views. Each view occurs once per round, no view occurs twice in a row, and the first view
-/// is not the one that was on air before. The same seed gives the same order, and any position in the order can be
-/// computed without computing the earlier ones.
+/// differs from the view that was on air before. The same seed gives the same order, and any position in the order can
+/// be computed without computing the earlier ones.
 struct RunDownOrder {
     private let count: Int
     private let seed: UInt64
@@ -17,7 +17,7 @@ struct RunDownOrder {
         let (round, place) = (index / Int64(count), Int(index % Int64(count)))
         // Two views alternate, because any other order would show one of them twice in a row.
         guard count > 2 else { return beginning[place] }
-        // The swap below never moves the last view of a round.
+        // The swap in the following code never moves the last view of a round.
         var views = round == 0 ? beginning : shuffled(round)
         if round > 0, views[0] == shuffled(round - 1)[count - 1] { views.swapAt(0, 1) }
         return views[place]

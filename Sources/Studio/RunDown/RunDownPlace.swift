@@ -4,9 +4,9 @@ internal import Media
 
 /// The position of a run-down: a segment, and when it began.
 ///
-/// The beginning is stored as a frame and the exact time since that frame. If lengths are not a whole number of frames,
-/// rounding errors therefore do not accumulate: even after hours of segments of 5 s at 29.97 frames per second, each
-/// segment begins at the frame nearest to its time.
+/// The beginning is stored as a frame and the exact time since that frame. Therefore rounding errors do not accumulate
+/// if lengths are not a whole number of frames. For example, even after hours of segments of 5 s at 29.97 frames per
+/// second, each segment begins at the frame nearest to its time.
 struct RunDownPlace: Sendable, Equatable {
     var segment: Int
     /// How many times the run-down has reached its end before.

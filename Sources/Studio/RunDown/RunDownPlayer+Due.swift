@@ -82,8 +82,8 @@ extension RunDownPlayer {
             finish()
             return false
         }
-        // The files can be on a disk that is missing now but comes back: the scene on air does not change, and the
-        // segments are tried again, one after the other.
+        // The files can be on a disk that is missing now and is mounted again later. Therefore the scene on air does
+        // not change, and the segments are tried again, one after the other.
         let isLast = next.segment + 1 == runDown.segments.count
         rest = Rest(
             segment: isLast ? 0 : next.segment + 1, pass: next.pass + (isLast ? 1 : 0),
@@ -98,7 +98,7 @@ extension RunDownPlayer {
         if state == .running { (state, place) = (.over, nil) }
     }
 
-    /// The segment after the given one, whose file is now being opened; nil at the end.
+    /// Returns the segment after `segment`, and prepares its file; nil at the end of the run-down.
     mutating func following(_ segment: Int, _ pass: Int64) -> Upcoming? {
         let next = segment + 1
         guard next < runDown.segments.count else { return runDown.loops ? prepared(0, pass + 1) : nil }

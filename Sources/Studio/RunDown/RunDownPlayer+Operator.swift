@@ -77,8 +77,8 @@ extension RunDownPlayer {
         if let clip = kept.place.clip.flatMap({ clips[$0] }), let started = clip.started,
             var file = runDown.segments[kept.place.segment].clip
         {
-            // The file is opened again at the frame that was visible last: while a file is held it continues to play,
-            // and after the end of a file its last frame is shown.
+            // The held file continues to play, so it is opened again at the frame that was visible last. If the file
+            // had ended before, that is its last frame.
             let seen = max(0, min(frame, clip.end.map { FrameIndex($0.number - 1) } ?? frame) - started)
             file.start = clip.start + rate.timeBase.duration(seen)
             let again = prepare(file)
@@ -87,7 +87,7 @@ extension RunDownPlayer {
     }
 
     /// Returns the earlier hold, if the run-down was about to resume from it but the file is still being opened. That
-    /// file now begins without being visible, and another one is opened for a later resume.
+    /// file now begins without being visible, and the file is opened once more for a later resume.
     private mutating func heldAgain() -> Held? {
         guard let upcoming, let (place, frame) = upcoming.resumed else { return nil }
         var again: ClipID?
@@ -107,7 +107,7 @@ extension RunDownPlayer {
 
     /// Continues at the position of the hold. The segment lasts for the rest of its length.
     package mutating func resume(at frame: FrameIndex) throws(Refusal) {
-        // A segment that would have been held as soon as it became visible runs instead.
+        // The next segment would have been held as soon as it became visible. Now it runs without a hold.
         if holdsNext { return holdsNext = false }
         guard state == .held else { throw .notHeld }
         state = .running

@@ -90,8 +90,8 @@ package struct RunDownPlayer: Sendable {
         var segment: Int
         var pass: Int64
         var clip: ClipID?
-        /// Set if the run-down resumes after a hold and had to reopen a file: the position at which it continues, and
-        /// the frame of the hold.
+        /// The position at which the run-down continues after a hold, and the frame of the hold. Set only if a file
+        /// must be reopened to continue.
         var resumed: (place: RunDownPlace, heldAt: FrameIndex)?
     }
 

@@ -62,8 +62,8 @@ package final class Slate: Sendable {
         source = StandbySource(name: "slate", logger: logger) { opening, _ in
             let source = try SourceOpener.open(
                 location, options: IngestOptions(loop: true), logger: logger, opening: opening)
-            // The slate has no packets, but it must not prevent the packets of the source that it replaces from being
-            // copied.
+            // The slate has no packets. Its feed has a packet buffer nevertheless, so that the slate does not prevent
+            // the packets of the source that it replaces from being copied.
             let feed = SourceFeed(
                 pacing: .paced, frameRate: format.frameRate, audio: .program, keepsPackets: .zero, clock: clock)
             player.put(feed)
@@ -75,7 +75,7 @@ package final class Slate: Sendable {
     /// Whether the slate is a file.
     var plays: Bool { source != nil }
 
-    /// The current video: the file when it is playing, and its first frame before that.
+    /// The video to show now: the playing file, or the still image until the file has delivered a frame.
     package func video(at now: Timestamp) -> Scene.Video {
         let feed = player.feed.withLock { $0 }
         guard let feed, feed.newestVideo(at: now) != nil else { return .still(still) }

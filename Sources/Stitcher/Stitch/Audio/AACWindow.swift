@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The shape of the window with which a packet of AAC was encoded. It must match the shapes of the neighbouring
+/// The shape of the window with which a packet of AAC was encoded. The shape must match the shapes of the neighbouring
 /// packets, because each half of a decoded packet is added to a half of its neighbour (ISO/IEC 14496-3, 4.6.11).
 struct AACWindow: Equatable {
     /// Whether the packet has one long window with long slopes on both sides (`ONLY_LONG_SEQUENCE`).
@@ -20,9 +20,10 @@ struct AACWindow: Equatable {
             bits >> UInt32(24 - place - width) & (1 << UInt32(width) - 1)
         }
         switch field(0, 3) {
-        // single_channel_element: a tag, the gain and a reserved bit precede the window.
+        // single_channel_element: the window follows a tag, the gain and a reserved bit.
         case 0: (isLong, isKaiser) = (field(16, 2) == 0, field(18, 1) == 1)
-        // channel_pair_element: a tag, the bit for a common window of both channels, and a reserved bit precede it.
+        // channel_pair_element: the window follows a tag, the bit that says that both channels have a common window,
+        // and a reserved bit.
         case 1 where field(7, 1) == 1: (isLong, isKaiser) = (field(9, 2) == 0, field(11, 1) == 1)
         default: return nil
         }

@@ -7,8 +7,8 @@ internal import Media
 
 /// Passes the packets of one file's audio to a decoder, one after another. Used by one thread.
 protocol AudioFeed: AnyObject {
-    /// Sends the next packet, or the end if there are no more packets. Throws ``AudioFeedFailure`` if the error
-    /// concerns only this packet.
+    /// Sends the next packet to the decoder; after the last packet, sends the end of the stream. Throws
+    /// ``AudioFeedFailure`` if the error concerns only this packet.
     func sendNext(to decoder: Decoder) throws
 }
 
@@ -36,11 +36,11 @@ final class DemuxedAudio: AudioFeed {
     /// How much audio is decoded before the first requested sample: a decoder needs one or two packets before its
     /// output is right.
     private static let preroll = Duration.milliseconds(200)
-    /// The longest stretch of audio that is decoded only to skip it. To skip more, the reader seeks.
+    /// The longest stretch of audio that is decoded only to skip it. If more audio must be skipped, the reader seeks.
     private static let stride = Duration.seconds(5)
 
-    /// The packets of `source`, from shortly before `start` on. `start` is in ticks of the stream. If `start` is at the
-    /// beginning of the file, the last packets of `before` are included as well.
+    /// Creates a feed of the packets of `source`, from shortly before `start` on. `start` is in ticks of the stream. If
+    /// `start` is at the beginning of the file, the last packets of `before` are included as well.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, from start: Int64
     ) throws {
@@ -81,12 +81,12 @@ final class IndexedAudio: AudioFeed {
     private let track: TrackDescription
     private var next: Int
 
-    /// The number of packets that are decoded before the first requested sample: each decoded packet completes the
-    /// packet before it.
+    /// The number of packets that are decoded before the first requested sample. A decoder's output for a packet is
+    /// complete only when the next packet is decoded, too.
     private static let preroll = 2
 
-    /// The packets of `source`, which have the description `track`, from shortly before `start` on. `start` is in
-    /// samples.
+    /// Creates a feed of the packets of `source`, from shortly before `start` on. `track` describes the packets, and
+    /// `start` is in samples.
     init(_ source: StitchSource, _ audio: StitchSource.Audio, _ track: TrackDescription, from start: Int64) throws {
         file = try FileDescriptor.open(readOnly: source.path)
         (packets, self.track) = (audio.packets, track)
@@ -109,7 +109,7 @@ final class IndexedAudio: AudioFeed {
 /// Reads the windows of packets of AAC from their files. Used by one thread.
 final class AACWindows {
     private let sources: [StitchSource]
-    /// Open files, by their paths. Files are shared because many clips can be parts of few files, and a process can
+    /// The open files, by their paths. Clips that are parts of the same file share one open file, because a process can
     /// have only some hundred files open.
     private var files: [String: FileDescriptor] = [:]
     private static let mostFiles = 64

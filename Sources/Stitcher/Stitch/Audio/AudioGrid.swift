@@ -3,11 +3,11 @@
 internal import MP4
 internal import Media
 
-/// Decides which packets of AAC are copied, and to which positions. Pure.
+/// Decides which packets of AAC are copied, and to which positions. The type does no I/O.
 ///
 /// All packets of a track begin on one grid of 1024 samples, and packets of two files rarely fit the same grid.
-/// Therefore a copied packet is moved to the grid, by at most half a millisecond. If it would have to move further, the
-/// frames of its clip are moved together with it, by at most half a packet. So the audio and the frames of one clip
+/// Therefore a copied packet is moved to the grid, by at most half a millisecond. If a packet must be moved further,
+/// the frames of its clip are moved by the same time, by at most half a packet. So the audio and the frames of one clip
 /// always stay in sync.
 struct AudioGrid {
     /// The audio of one clip, with times in samples.
@@ -27,7 +27,8 @@ struct AudioGrid {
         var packets: [IndexedSample]
     }
 
-    /// How the packets of a stitched file are chosen and joined; the same for all of its pieces.
+    /// The rules by which the packets of a stitched file are chosen and joined. All pieces of the file have the same
+    /// rules.
     struct Rules {
         var mode: StitchAudio
         /// Samples per second.
@@ -40,8 +41,7 @@ struct AudioGrid {
         /// number.
         var isSeam: (_ clip: Int, _ packet: Int) -> Bool
 
-        /// The frames of a clip are moved, so that its packets can be copied, only if the clip has at least this many
-        /// samples.
+        /// The minimum length, in samples, of a clip whose frames are moved so that its packets can be copied.
         var longest: Int64 { mode == .copy ? rate : 60 * rate }
         /// How far audio and frames are allowed to be out of sync, in samples: half a millisecond.
         var slack: Int64 { rate / 2000 }
@@ -61,8 +61,9 @@ struct AudioGrid {
 
     /// The number of samples in a packet (ISO/IEC 14496-3, 4.5.1.1).
     static let step: Int64 = 1024
-    /// Fewer than `fewest` packets are not copied, because they are not worth a seam (where copied packets are joined
-    /// to new ones) on both sides. A seam is searched among `reach` packets.
+    /// `fewest` is the smallest number of packets that are copied in a row: a shorter run is not worth two seams (a
+    /// seam is where a copied packet is joined to a new one). `reach` is the number of packets among which a seam is
+    /// searched.
     private static let (fewest, reach) = (16, 43)
     /// The maximum distance, in samples, between two pieces of one recording that counts as a rounding error and not as
     /// a gap.
@@ -119,8 +120,8 @@ struct AudioGrid {
         return Self.modulo(distance) == 0 && start(clip) + continuation <= last.pts + Self.step
     }
 
-    /// The stretch whose packets determine the grid, so that they are not moved: the first stretch that is so long that
-    /// frames would be moved for it, or otherwise the longest stretch.
+    /// The stretch whose packets determine the grid, so that these packets are not moved. It is the first stretch that
+    /// is long enough to move frames for it; if no stretch is long enough, it is the longest one.
     private func anchor(_ stretches: [Range<Int>]) -> Range<Int>? {
         let found = stretches.filter(isCopyable)
         return found.first { length($0) >= rules.longest } ?? found.max { length($0) < length($1) }
@@ -193,8 +194,9 @@ struct AudioGrid {
         return distance > 0 ? (distance + Self.step - 1) / Self.step : distance / Self.step
     }
 
-    /// The number of the first packet of `clip` that is copied: at the start of the result, the packet before the first
-    /// one that is played, because the decoder needs it; otherwise a packet that can follow a new packet.
+    /// The number of the first packet of `clip` that is copied. At the start of the result, it is the packet before the
+    /// first packet that is played, because the decoder needs that packet. Otherwise it is a packet that can follow a
+    /// new packet.
     private func entry(_ clip: Int) -> Int64? {
         let (piece, shift) = (pieces[clip], shifts[clip])
         if clip == 0, piece.available.lowerBound + shift <= 0 {

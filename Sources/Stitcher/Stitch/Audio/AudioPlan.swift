@@ -5,11 +5,11 @@ internal import MP4
 internal import Media
 
 /// Decides which samples of which files are played at which time, and how the audio of one clip is faded to the next.
-/// Times are counted in samples of the stitched file. Pure.
+/// Times are counted in samples of the stitched file. The type does no I/O.
 struct AudioPlan: Equatable {
     /// A fade at one end of a clip.
     struct Fade: Equatable {
-        /// How the loudness changes over time.
+        /// How the loudness changes during the fade.
         enum Shape: Equatable {
             /// For two clips with the same audio: the sum of the two factors is constant, so the mix is as loud as each
             /// clip.
@@ -72,9 +72,9 @@ struct AudioPlan: Equatable {
 
     /// A contiguous run of the result's packets.
     enum Span: Equatable {
-        /// These packets of the clip's file are copied.
+        /// The packets with the numbers `packets` of the clip's file are copied.
         case copied(clip: Int, packets: Range<Int>)
-        /// New packets are encoded for these samples.
+        /// New packets are encoded for the samples in this range of the result.
         case encoded(Range<Int64>)
     }
 
@@ -175,8 +175,8 @@ struct AudioPlan: Equatable {
         }
     }
 
-    /// Prepares a clip whose first packet of audio begins after its first frame: the missing audio is taken from the
-    /// end of the previous file.
+    /// Prepares a clip whose first packet of audio begins after the clip's first frame. The missing audio is taken from
+    /// the end of the previous file.
     private mutating func reachBack(_ index: Int) {
         let clip = clips[index]
         clips[index].isContinued = true
@@ -216,8 +216,8 @@ struct AudioPlan: Equatable {
             spans.append(.copied(clip: clip, packets: packets))
             position = begin + Int64(packets.count) * step
         }
-        // If the last file is copied up to its end and less than a packet is missing there, the missing audio is not
-        // encoded.
+        // If the last file is copied up to its end and less than a packet of audio is missing after that, the missing
+        // audio is not encoded.
         let isWhole = if case .copied(pieces.count - 1, _) = spans.last { position >= count - step } else { false }
         if position < count, !isWhole {
             spans.append(.encoded(position..<position + (count - position + step - 1) / step * step))
@@ -263,8 +263,8 @@ struct AudioPlan: Equatable {
             return
         }
         let edge = min(edge, Int64(room) / 2)
-        // During a transition, the audio of the clip before continues beyond the cut. It ends where its file ends, or
-        // at the end of the transition if that is earlier.
+        // During a transition, the audio of the previous clip continues beyond the cut. The audio ends at the end of
+        // its file or at the end of the transition, whichever is earlier.
         let end = transition > 0 ? min(max(cut, before.available.upperBound), cut + transition) : cut
         let last = min(cut, max(before.range.lowerBound + edge, before.available.upperBound))
         let fall = transition > 0 && end - cut >= edge ? cut..<end : last - edge..<last

@@ -70,7 +70,7 @@ final class AudioReader {
             do {
                 try feed.sendNext(to: decoder)
             } catch is AudioFeedFailure {
-                // Silence replaces the packet.
+                // Silence replaces the packet that the decoder refused.
             }
         case .ended:
             append(try resampler.flush())

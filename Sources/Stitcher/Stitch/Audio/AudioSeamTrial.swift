@@ -19,8 +19,8 @@ struct AudioSeamTrial {
     let sources: [StitchSource]
     let bitrate: Int
 
-    /// How many packets before the end of a long span are encoded to find the window of its last packet: far more than
-    /// the packets that influence the encoder's choice of that window.
+    /// How many packets at the end of a long span are encoded to find the window of its last packet. Far fewer packets
+    /// influence the encoder's choice of that window.
     private static let reach: Int64 = 8
 
     /// Returns a plan from `make` whose seams pass the trial, as far as failing seams can be excluded. `make` is first
@@ -61,8 +61,8 @@ struct AudioSeamTrial {
         }
         let step = AudioGrid.step
         var mixer = AudioMixer(plan, format, sources)
-        // If the new packets will be encoded in one session, they are also tried in one session, so that the encoder
-        // outputs the same packets.
+        // New packets that will be encoded in one session are also tried in one session, so that the trial gets the
+        // same packets as the result.
         let isBridge = AudioWriter.isBridge(range, format)
         let head = isBridge && after != nil ? range : range.lowerBound..<range.lowerBound + step
         let tail = isBridge ? range : range.upperBound - Self.reach * step..<range.upperBound

@@ -29,8 +29,8 @@ final class AudioWriter {
 
     /// How many samples are mixed at a time.
     private static let step: Int64 = 8192
-    /// By how many packets an encoder begins earlier than its first needed packet. One of them is needed because
-    /// packets overlap; the others influence how the encoder encodes that packet.
+    /// How many packets before the first needed packet an encoder begins. One of these packets is needed because
+    /// packets overlap; the others influence how the encoder encodes the first needed packet.
     private static let preroll: Int64 = 4
     /// New packets between copied packets are all encoded in one session if they are shorter than this, even if frames
     /// of that time are not written yet.
@@ -48,7 +48,7 @@ final class AudioWriter {
         packets = plan.spans.map { _ in [] }
     }
 
-    /// The coding of the packets. Valid after ``finish()``.
+    /// The coding of the track's packets. It is known only after ``finish()``.
     var description: TrackDescription {
         for case .copied(let clip, _) in plan.spans {
             guard let audio = sources[clip].audio else { continue }
@@ -86,8 +86,8 @@ final class AudioWriter {
         try advance(to: .max, before: number)
     }
 
-    /// Writes all audio that is played before `sample`. A short run of new packets is always written as a whole.
-    /// Nothing of the span `limit` and later spans is written.
+    /// Writes all audio that is played before `sample`. A short run of new packets is always written as a whole. The
+    /// span `limit` and all later spans are not written.
     func advance(to sample: Int64, before limit: Int = .max) throws {
         while span < min(limit, plan.spans.count) {
             let isDone =
