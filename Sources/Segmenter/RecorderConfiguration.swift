@@ -69,6 +69,8 @@ package struct RecorderConfiguration: Sendable {
 /// Is informed of what a recorder did; implemented for example by a catalogue or an uploader. The methods are called on
 /// the recorder's and the closer's queues and must not block.
 package protocol RecordingObserver: AnyObject, Sendable {
+    /// The recorder has created the file `fileName`, which has its name for open files.
+    func segmentOpened(fileName: String)
     /// A file has its final name and is complete.
     func segmentFinished(_ record: SegmentRecord)
     /// The file `fileName`, which a crash or a failed close left open, is complete now; its content must be read from
@@ -81,5 +83,6 @@ package protocol RecordingObserver: AnyObject, Sendable {
 }
 
 extension RecordingObserver {
+    package func segmentOpened(fileName: String) {}
     package func segmentDeleted(fileName: String) {}
 }
