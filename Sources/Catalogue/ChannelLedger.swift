@@ -31,24 +31,11 @@ package struct ChannelLedger: Sendable {
     /// the catalogue cannot be read, the result is made from the files.
     package func page(_ range: Range<Int64>, limit: Int) throws -> Page {
         guard let store = store() else { return try pageOfFiles(range, limit: limit) }
-        let arguments: StatementArguments = [channel, range.upperBound, range.lowerBound]
         return try store.read { database in
-            let newest = "channel = ? AND start < ? AND start"
-            let segments = try CatalogueStore.segments(
-                "\(newest) + duration / 1000000 >= ?", arguments, by: "start DESC, name DESC LIMIT \(limit)", database)
-            let gaps = try Row.fetchAll(
-                database,
-                sql: "SELECT * FROM gaps WHERE \(newest) + (ifnull(to_pts, from_pts) - from_pts) / 1000000 >= ?"
-                    + " ORDER BY start DESC LIMIT \(limit)", arguments: arguments)
-            let hasEvents = try database.hasTable("events")
-            let events =
-                hasEvents
-                ? try Row.fetchAll(
-                    database, sql: "SELECT * FROM events WHERE \(newest) >= ? ORDER BY start DESC LIMIT \(limit)",
-                    arguments: arguments) : []
-            return Page(
-                segments: own(segments).reversed(), gaps: gaps.compactMap(CatalogueGap.init(validating:)).reversed(),
-                events: events.compactMap(CatalogueEvent.init(validating:)).reversed())
+            let segments = try CatalogueStore.newestSegments(of: channel, in: range, limit: limit, database)
+            let gaps = try CatalogueStore.newestGaps(of: channel, in: range, limit: limit, database)
+            let events = try CatalogueStore.newestEvents(of: channel, in: range, limit: limit, database)
+            return Page(segments: own(segments).reversed(), gaps: gaps.reversed(), events: events.reversed())
         }
     }
 
@@ -64,9 +51,7 @@ package struct ChannelLedger: Sendable {
     /// no such file, or if the catalogue cannot be read.
     package func newestEnd(before time: UTCTime) -> UTCTime? {
         let newest = try? store()?.read { database in
-            try CatalogueStore.segments(
-                "channel = ? AND start < ?", [channel, time.milliseconds], by: "start DESC, name DESC LIMIT 1", database
-            ).first
+            try CatalogueStore.newestSegment(of: channel, before: time.milliseconds, database)
         }
         return newest.flatMap { $0 }.map { UTCTime(milliseconds: $0.start + $0.duration / 1_000_000) }
     }
