@@ -246,7 +246,7 @@ package struct RecordDirectory: Sendable {
     package static func names(in path: String) throws(FileFailure) -> [String] { try read(path).map(\.name) }
 
     /// Returns the entries of the directory `path`.
-    private static func read(_ path: String) throws(FileFailure) -> [(name: String, isDirectory: Bool)] {
+    static func read(_ path: String) throws(FileFailure) -> [(name: String, isDirectory: Bool)] {
         guard let stream = opendir(path) else { throw FileFailure("read directory", path, code: errno) }
         defer { closedir(stream) }
         var found: [(name: String, isDirectory: Bool)] = []

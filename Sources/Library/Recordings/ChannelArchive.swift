@@ -45,6 +45,8 @@ package final class ChannelArchive: Sendable {
     let source: String?
     let logger: Logger
     let plans = DeletionPlans()
+    /// Which files are open, so that a page of a list does not read the directory each time.
+    private let openNames = OpenNames()
     let thumbnails = RecentValues<ThumbnailKey, [UInt8]>(limit: 64)
     /// The fragment maps that were read, and whether each map was read from a closed file.
     private let maps = RecentValues<MapKey, (map: FragmentMap, isWhole: Bool)>(limit: 24)
@@ -174,9 +176,8 @@ extension ChannelArchive {
         guard let directory = try directory() else { return RecordingList(recordings: [], gaps: [], events: []) }
         return try telling {
             let (page, listed) = try page(range, limit: limit, directory)
-            let held = try HoldMark.names(in: directory)
-            var recordings = listed.map { recording($0, isHeld: held.contains($0.name)) }
-            recordings += try openRecordings(directory, held: held).filter { entry in
+            var recordings = listed.map { recording($0, isHeld: HoldMark.isSet(of: $0.name, in: directory)) }
+            recordings += try openRecordings(directory).filter { entry in
                 entry.start < range.upperBound && entry.end >= range.lowerBound
                     && !recordings.contains { $0.id == entry.recording.id }
             }.map(\.recording)
@@ -228,7 +229,7 @@ extension ChannelArchive {
 
     /// The files of the channel that are being written, or were left open, in the order of time.
     private func openRecordings(
-        _ directory: RecordDirectory, held: Set<String>
+        _ directory: RecordDirectory
     ) throws -> [(recording: RecordingList.Recording, start: Int64, end: Int64)] {
         try openFiles(directory).map { file, start, map in
             var recording = RecordingList.Recording(
@@ -241,7 +242,7 @@ extension ChannelArchive {
             recording.durationSeconds = Double(length) / 1e9
             recording.bytes = try file.descriptor.size()
             recording.frames = map?.frames ?? 0
-            recording.isHeld = held.contains(file.closedName)
+            recording.isHeld = HoldMark.isSet(of: file.closedName, in: directory)
             recording.source = source
             return (recording, start, end)
         }
@@ -251,7 +252,7 @@ extension ChannelArchive {
     func openFiles(_ directory: RecordDirectory) throws -> [(file: OpenFile, start: Int64, map: FragmentMap?)] {
         var found: [(file: OpenFile, start: Int64, map: FragmentMap?)] = []
         let ownership = ownership(directory)
-        for (name, kind) in try directory.recordings() where kind == .open {
+        for name in try openNames.names(in: directory) {
             let closed = RecordDirectory.closedName(of: name)
             guard ownership.owns(name) ?? false, let descriptor = try? directory.open(recording: name) else { continue }
             let file = OpenFile(name: name, closedName: closed, isOpen: true, descriptor: descriptor)
