@@ -184,8 +184,9 @@ private final class StepCounter {
     @Test func `The rows of these tests are those that the catalogue makes itself`() throws {
         let (made, expected) = (try Self.store(files: 20), try CatalogueStore())
         try expected.put((0..<20).map { Self.segment($0) }, living: ["r"])
-        #expect(try made.segments() == expected.segments())
-        #expect(try made.gaps() == expected.gaps())
+        let (rows, gaps) = (try expected.segments(), try expected.gaps())
+        #expect(try made.segments() == rows)
+        #expect(try made.gaps() == gaps)
     }
 
     // Each file that was deleted behind a held one left a row for as long as the hold lasted.
