@@ -85,7 +85,7 @@ struct RecordingsExportCommand: BlockingCommand {
         // All source files of the clip are open at the same time.
         DescriptorLimit.raise()
         try options.withArchive { archive in
-            let contents = try archive.contents()
+            let contents = try scene == nil ? archive.contents(overlapping: limits) : archive.contents()
             for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
             guard let scene else { return try export(contents, limits, of: channel) }
             let found = try SceneRanges(
