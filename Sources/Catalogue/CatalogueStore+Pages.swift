@@ -16,6 +16,11 @@ extension CatalogueStore {
         return Array((kept + deleted).sorted { ($0.start, $0.name) > ($1.start, $1.name) }.prefix(limit))
     }
 
+    /// Returns the newest `limit` files of `channel` that were not deleted and overlap `range`, the newest first.
+    static func newestKept(
+        of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
+    ) throws -> [CatalogueSegment] { try newestSegments("deleted IS NULL", channel, range, limit, database) }
+
     /// Deleted files have an index of their own, because a row of many deleted files can be very long.
     private static func newestSegments(
         _ state: String, _ channel: String, _ range: Range<Int64>, _ limit: Int, _ database: Database
@@ -74,6 +79,23 @@ extension CatalogueStore {
                 "channel = ? AND \(state) AND start < ?", [channel, time], by: "start DESC, name DESC LIMIT 1", database
             )
         }.max { ($0.start, $0.name) < ($1.start, $1.name) }
+    }
+
+    /// Returns the channels that have files or gaps, sorted. Reads one row for each channel.
+    static func channels(_ database: Database) throws -> [String] {
+        let tables = ["segments WHERE deleted IS NULL", "gaps WHERE true"]
+        let names = try tables.map { table in
+            let next = "SELECT min(channel) FROM \(table)"
+            return try String.fetchSet(
+                database,
+                sql: """
+                    WITH RECURSIVE found (channel) AS (
+                        \(next) UNION ALL
+                        SELECT (\(next) AND channel > found.channel) FROM found WHERE found.channel IS NOT NULL)
+                    SELECT channel FROM found WHERE channel IS NOT NULL
+                    """)
+        }
+        return names.reduce(into: Set<String>()) { $0.formUnion($1) }.sorted()
     }
 
     /// The earliest start at which a file or gap of at most `longest` nanoseconds can reach into `range`.

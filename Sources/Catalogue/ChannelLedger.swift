@@ -64,6 +64,46 @@ package struct ChannelLedger: Sendable {
         }
     }
 
+    /// Passes the files of the channel that were not deleted to `body`, the oldest first, until it returns false. Reads
+    /// a few rows at a time, and nothing is locked while `body` runs.
+    package func visitKept(_ body: (CatalogueSegment) throws -> Bool) throws {
+        guard let store = store() else {
+            for segment in try pageOfFiles(0..<Int64.max, limit: .max).segments where try !body(segment) { return }
+            return
+        }
+        var place: [DatabaseValue] = [Int64.min.databaseValue, "".databaseValue]
+        while true {
+            let arguments = StatementArguments([channel.databaseValue] + place)
+            let rows = try store.read { database in
+                try Row.fetchAll(
+                    database,
+                    sql: """
+                        SELECT * FROM segments WHERE channel = ? AND deleted IS NULL AND (start, name) > (?, ?)
+                        ORDER BY start, name LIMIT \(Self.batch)
+                        """, arguments: arguments)
+            }
+            for segment in own(rows.compactMap(CatalogueSegment.init(validating:))) {
+                guard try body(segment) else { return }
+            }
+            // Rows that are left out count, too: only the number of rows shows the end.
+            guard rows.count == Self.batch, let last = rows.last else { return }
+            place = [last["start"], last["name"]]
+        }
+    }
+
+    /// How many rows are read at a time.
+    private static let batch = 200
+
+    /// Returns the files of `run` that were not deleted, the oldest first.
+    package func kept(ofRun run: String) throws -> [CatalogueSegment] {
+        guard let store = store() else { return try kept().filter { $0.run == run } }
+        return try store.read { database in
+            own(
+                try CatalogueStore.segments(
+                    "run = ? AND channel = ? AND deleted IS NULL", [run, channel], by: "start, name", database))
+        }
+    }
+
     /// Records that the files `names` were deleted on purpose.
     package func noteDeletions(of names: [String]) throws {
         guard access("\(directory.path)/\(CatalogueStore.fileName)", F_OK) == 0 else { return }

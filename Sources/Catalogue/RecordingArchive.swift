@@ -189,6 +189,13 @@ package struct RecordingArchive {
     /// Returns the content of the database on disk; nil if the file does not exist. `countsDamage` asks for the number
     /// of unreadable rows.
     func ledger(countsDamage: Bool = true) throws(CatalogueFailure) -> Ledger? {
+        try withCatalogue { (store) throws(CatalogueFailure) in try Self.all(store, countsDamage) }
+    }
+
+    /// Returns what `body` reads from the database on disk; nil if the file does not exist.
+    func withCatalogue<Value>(
+        _ body: (CatalogueStore) throws(CatalogueFailure) -> Value?
+    ) throws(CatalogueFailure) -> Value? {
         guard exists(CatalogueStore.fileName) else { return nil }
         // If the database or its directory cannot be written, a copy is read: SQLite must be able to roll back an
         // unfinished transaction after a crash, and to write the companion files of an earlier version (WAL).
@@ -196,9 +203,9 @@ package struct RecordingArchive {
         guard access(directory.path, W_OK) == 0, access(path, W_OK) == 0 else {
             let copy = try CatalogueFiles.temporaryCopy(from: directory)
             defer { copy.remove() }
-            return try Self.all(CatalogueStore(directory: copy.path), countsDamage)
+            return try body(CatalogueStore(directory: copy.path))
         }
-        return try Self.all(CatalogueStore(reading: directory.path), countsDamage)
+        return try body(CatalogueStore(reading: directory.path))
     }
 
     /// The complete content of a database.

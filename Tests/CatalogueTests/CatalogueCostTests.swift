@@ -2,7 +2,6 @@
 
 import GRDB
 import GRDBSQLite
-import Glibc
 import Media
 import TestSupport
 import Testing
@@ -250,27 +249,29 @@ private final class StepCounter {
         #expect(try store.deletedSegments().map(\.sequence) == [5])
     }
 
-    @Test func `For an export of a range only files in it, and files without a row, are looked at`() throws {
-        let directory = try Recording.make()
-        let rows = try RecordingArchive(directory.path).onDisk().segments
-        try #require(rows.count == 5)
-        let range = rows[1].start..<rows[1].start + 1
-        var opened: Int64 = 0
-        func names() throws -> [String] {
-            opened = 0
-            let archive = try RecordingArchive(directory.path) { opened = max(opened, $0.total) }
-            return try archive.contents(overlapping: [range]).segments.map(\.name)
+    @Test func `Kept files are visited in the order of time, until the visitor has enough`() throws {
+        let directory = try TemporaryDirectory()
+        let target = try RecordDirectory.prepare(directory.path)
+        let store = try CatalogueStore(directory: directory.path)
+        let names = (0..<501).map { number in
+            SegmentName(channel: "test", start: UTCTime(milliseconds: Self.epoch), sequence: number + 1).closed
         }
-        let all = rows.map(\.name)
-        var found = try names()
-        #expect(found == all && opened == 0)
-        // Two files are removed: one in the range, and one behind it.
-        for number in [1, 3] { try #require(unlink(directory.path(all[number])) == 0) }
-        found = try names()
-        #expect(found == [all[0], all[2], all[3], all[4]] && opened == 0)
-        // A file without a row is read.
-        try CatalogueStore(directory: directory.path).remove([all[4]])
-        found = try names()
-        #expect(found == [all[0], all[2], all[3], all[4]] && opened == 1)
+        // Several begin at the same time.
+        let rows = names.enumerated().map { index, name in
+            var row = Self.segment(index / 3)
+            row.name = name
+            row.run = nil
+            return row
+        }
+        try store.put(rows.shuffled(), living: [])
+        let ledger = ChannelLedger(directory: target, channel: "test")
+        for most in [1, 200, 201, 1000] {
+            var visited: [String] = []
+            try ledger.visitKept { row in
+                visited.append(row.name)
+                return visited.count < most
+            }
+            #expect(visited == Array(names.prefix(most)))
+        }
     }
 }
