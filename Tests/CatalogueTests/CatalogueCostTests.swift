@@ -117,6 +117,11 @@ private final class StepCounter {
             channel: "test", run: "r", start: Self.epoch + end / 1_000_000, from: end, to: end + Self.second,
             frames: 25, cause: "told", isTold: true)
         try Self.expect("to add a gap", files, counter) { try store.put(gap) }
+        try Self.expect("to add a file of a rebuilding", files, counter) {
+            var row = Self.segment(files + 10)
+            row.run = "another"
+            try store.put([row], living: [], andFindGaps: false)
+        }
         try Self.expect("to note a checksum", files, counter) {
             try store.setChecksum(String(repeating: "1", count: 64), of: Self.name(files), bytes: 1000)
         }
