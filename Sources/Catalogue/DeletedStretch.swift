@@ -31,6 +31,17 @@ extension CatalogueSegment {
     }
 }
 
+extension CatalogueSegment {
+    /// Whether this row is that of `other`, or of several files among which it is.
+    func covers(_ other: CatalogueSegment) -> Bool {
+        if name == other.name { return true }
+        guard run != nil, run == other.run, channel == other.channel, let start = programStart, let end = programEnd,
+            let otherStart = other.programStart, let otherEnd = other.programEnd
+        else { return false }
+        return start <= otherStart && otherEnd <= end
+    }
+}
+
 extension CatalogueStore {
     /// Joins the deleted file `name` with deleted files before and after it.
     static func joinDeleted(around name: String, _ database: Database) throws {
