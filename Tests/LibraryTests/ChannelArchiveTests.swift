@@ -26,6 +26,31 @@ struct ChannelArchiveTests {
         archive = ChannelArchive(place.path, channel: "test")
     }
 
+    @Test(
+        "A page of the list reads the directory only after it has changed, however many files are in it",
+        arguments: [10, 1000])
+    func pages(files: Int) throws {
+        let names = (1...files).map { name($0) }
+        let rows = names.enumerated().map { index, name in
+            let begin = Int64(index) * 10_000_000_000
+            return CatalogueSegment(
+                record: SegmentRecord(
+                    fileName: name, channel: "test", sequence: index + 1, start: start(index + 1), programStart: begin,
+                    programEnd: begin + 10_000_000_000, frames: 250, audioSamples: 0, bytes: 0, ending: .rotate,
+                    run: "b1"))
+        }
+        for name in names { try place.write([UInt8](), to: name) }
+        try CatalogueStore(directory: place.path).put(rows, living: [], andFindGaps: false)
+        let past = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1000)]
+        try FileManager.default.setAttributes(past, ofItemAtPath: place.path)
+        for _ in 0..<5 {
+            let list = try archive.list(Self.all, limit: 50)
+            #expect(list.recordings.map(\.name) == names.suffix(50).map { $0 })
+            // The catalogue's journal can change the directory, but reading makes no journal.
+            #expect(archive.openNames.reads == 1)
+        }
+    }
+
     /// When recording `number` begins: one begins every ten seconds.
     private func start(_ number: Int) -> UTCTime {
         UTCTime(milliseconds: SampleRecording.start.milliseconds + Int64(number) * 10_000)

@@ -55,7 +55,15 @@ struct DirectoryWalk: Sendable {
         }
         defer { closedir(stream) }
         if place != 0 { seekdir(stream, place) }
-        while entries < last {
+        while true {
+            if entries >= last {
+                let here = telldir(stream)
+                // If the file system has no such numbers, the directory is read to its end now.
+                if here != 0, here != -1 {
+                    place = here
+                    return
+                }
+            }
             guard let entry = RecordDirectory.nextEntry(of: stream, at: path) else { return leave() }
             entries += 1
             if level.depth > 0, RecordDirectory.isArchiveMark(entry.name) {
@@ -69,7 +77,6 @@ struct DirectoryWalk: Sendable {
                 below.append(Level(path: "\(level.path)\(entry.name)/", depth: level.depth + 1))
             }
         }
-        place = telldir(stream)
     }
 
     /// Continues with the next directory.

@@ -46,7 +46,7 @@ package final class ChannelArchive: Sendable {
     let logger: Logger
     let plans = DeletionPlans()
     /// Which files are open, so that a page of a list does not read the directory each time.
-    private let openNames = OpenNames()
+    let openNames = OpenNames()
     let thumbnails = RecentValues<ThumbnailKey, [UInt8]>(limit: 64)
     /// The fragment maps that were read, and whether each map was read from a closed file.
     private let maps = RecentValues<MapKey, (map: FragmentMap, isWhole: Bool)>(limit: 24)
