@@ -6,7 +6,7 @@ internal import Foundation
 internal import Logging
 internal import MP4
 package import Media
-internal import Segmenter
+package import Segmenter
 
 /// The recordings of one channel, for the API. They are read from the catalogue and the files while the recorder writes
 /// them.
@@ -43,6 +43,8 @@ package final class ChannelArchive: Sendable {
     let channel: String
     /// The source whose recordings these are; nil means that they are recordings of the program.
     let source: String?
+    /// The rules by which the channel's files are deleted; nil if they are not.
+    private let rules: RetentionRules?
     let logger: Logger
     let plans = DeletionPlans()
     /// Which files are open, so that a page of a list does not read the directory each time.
@@ -51,12 +53,14 @@ package final class ChannelArchive: Sendable {
     /// The fragment maps that were read, and whether each map was read from a closed file.
     private let maps = RecentValues<MapKey, (map: FragmentMap, isWhole: Bool)>(limit: 24)
 
-    /// Creates the archive of `channel`, or of one of its sources, in the directory `path`. Opens nothing yet.
+    /// Creates the archive of `channel`, or of one of its sources, in the directory `path`, whose files are deleted by
+    /// `rules`. Opens nothing yet.
     package init(
         _ path: String, mount: MountRule = .remembered, template: NameTemplate = .standard, channel: String,
-        source: String? = nil
+        source: String? = nil, rules: RetentionRules? = nil
     ) {
         (self.path, self.mount, self.template) = (path, mount, template)
+        self.rules = rules
         (name, self.source) = (channel, source)
         self.channel = SegmentName.safe(source.map { SegmentName.channel(channel, source: $0) } ?? channel)
         var logger = Logger(label: "relay")
@@ -176,7 +180,11 @@ extension ChannelArchive {
         guard let directory = try directory() else { return RecordingList(recordings: [], gaps: [], events: []) }
         return try telling {
             let (page, listed) = try page(range, limit: limit, directory)
-            var recordings = listed.map { recording($0, isHeld: HoldMark.isSet(of: $0.name, in: directory)) }
+            // Without a catalogue there are no clips.
+            let outlook = RecordingOutlook(rules: rules, clips: (try? ledger(directory).clips()) ?? [])
+            var recordings = listed.map {
+                recording($0, isHeld: HoldMark.isSet(of: $0.name, in: directory), outlook)
+            }
             recordings += try openRecordings(directory).filter { entry in
                 entry.start < range.upperBound && entry.end >= range.lowerBound
                     && !recordings.contains { $0.id == entry.recording.id }
@@ -208,7 +216,9 @@ extension ChannelArchive {
         }
     }
 
-    private func recording(_ segment: CatalogueSegment, isHeld: Bool) -> RecordingList.Recording {
+    private func recording(
+        _ segment: CatalogueSegment, isHeld: Bool, _ outlook: RecordingOutlook
+    ) -> RecordingList.Recording {
         var recording = RecordingList.Recording(
             id: RecordingID.id(of: segment.name), name: segment.name,
             state: segment.deleted == nil ? .finished : .deleted)
@@ -218,6 +228,10 @@ extension ChannelArchive {
         (recording.bytes, recording.frames, recording.isHeld) = (segment.bytes, segment.frames, isHeld)
         (recording.upload, recording.sha256) = (segment.upload?.rawValue, segment.sha256)
         (recording.ending, recording.source) = (segment.ending?.rawValue, source)
+        guard segment.deleted == nil else { return recording }
+        let keepers = outlook.keepers(of: segment, isHeld: isHeld).map(\.rawValue)
+        recording.keptFor = keepers.isEmpty ? nil : keepers
+        recording.deleteAfter = outlook.expiry(of: segment).map { UTCTime(milliseconds: $0).extended }
         return recording
     }
 
