@@ -62,6 +62,23 @@ import Testing
         #expect(inventory.segments.count == 2001 && inventory.segments.allSatisfy(\.isFinished))
     }
 
+    @Test func `When one file turns out to be gone, all others that are gone are found at once`() throws {
+        for number in 1...3000 { try make(name(number).closed, bytes: 1) }
+        var inventory = try SegmentInventory(of: "test", in: directory)
+        for number in stride(from: 10, through: 3000, by: 10) {
+            try #require(unlink(temporary.path(name(number).closed)) == 0)
+        }
+        try inventory.update([])
+        #expect(inventory.segments.count == 2700)
+        // A file that retention deleted itself is no reason to read all others.
+        try #require(unlink(temporary.path(name(501).closed)) == 0)
+        let before = inventory.work
+        try inventory.update([name(501).closed])
+        #expect(inventory.segments.count == 2699)
+        let most = SegmentInventory.mostFiles + SegmentInventory.mostEntries + 2
+        #expect(inventory.work.files - before.files <= most)
+    }
+
     @Test func `What others add, change and remove is found within a few updates, in subdirectories, too`() throws {
         var random = SeededRandom()
         for day in ["", "day/", "day/night/", "other/"] {

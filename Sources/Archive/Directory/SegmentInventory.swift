@@ -5,7 +5,7 @@
 /// The directory is listed once. After that, each ``update(_:)`` reads the files that are known to have changed, and a
 /// bounded number of others in turn: some known files, which can have been removed or replaced, and some entries of the
 /// directory, which can be new. In an archive of up to ``mostFiles`` files and ``mostEntries`` entries, each update
-/// therefore reads all of them.
+/// therefore reads all of them. When a file turns out to be gone, all known files are read once.
 ///
 /// All calls block on the disk.
 package struct SegmentInventory: Sendable {
@@ -70,8 +70,13 @@ package struct SegmentInventory: Sendable {
         names.formUnion(changed.map { RecordDirectory.openName(of: $0) })
         for segment in segments where !segment.isFinished { names.insert(segment.fileName) }
         names.formUnion(entries)
-        names.formUnion(nextFiles())
+        let inTurn = nextFiles()
+        names.formUnion(inTurn)
         for name in names { examine(name) }
+        // Someone else removes files. All files are read now, so that no file is deleted to make room that there already
+        // is.
+        guard inTurn.contains(where: { stored[$0] == nil && !changed.contains($0) }) else { return }
+        for name in segments.map(\.fileName) { examine(name) }
     }
 
     /// Removes a file that was deleted.
