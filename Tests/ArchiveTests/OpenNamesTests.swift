@@ -22,7 +22,7 @@ import Testing
         close(file)
     }
 
-    /// Sets the directory's modification time to a time in the past.
+    /// Sets a directory's modification time, in seconds since 1970.
     private func settle(_ name: String = "", second: Int) throws {
         let time = [timespec(tv_sec: second, tv_nsec: 0), timespec(tv_sec: second, tv_nsec: 0)]
         try #require(utimensat(AT_FDCWD, temporary.path(name), time, 0) == 0)
@@ -44,7 +44,8 @@ import Testing
             #expect(names.reads == 1)
         }
         try make("test_00.mp4.part")
-        // It was changed just now, so that another change might not be seen by its modification time.
+        // Another change just after this one might not be seen by the modification time.
+        try settle(second: Int(UTCTime.now.milliseconds / 1000) + 3600)
         for reads in 2...3 {
             #expect(try names.names(in: directory) == ["test_0.mp4.part", "test_00.mp4.part"])
             #expect(names.reads == reads)
@@ -61,6 +62,7 @@ import Testing
         let days = ["", "day/", "day/night/", "inner/"]
         for day in days.dropFirst() { try #require(mkdir(temporary.path(day), 0o755) == 0) }
         _ = try RecordDirectory.prepare(temporary.path("inner"))
+        for day in days { try settle(day, second: 500) }
         let names = OpenNames()
         for step in 0..<200 {
             let day = random.pick(days)
