@@ -19,7 +19,8 @@ extension CatalogueSegment {
         joined.deleted = max(deleted, nextDeleted)
         (joined.programEnd, joined.wholeEnd, joined.lastPts) = (next.programEnd, next.wholeEnd, next.lastPts)
         (joined.lateFrames, joined.frameDuration, joined.ending) = (next.lateFrames, next.frameDuration, next.ending)
-        joined.duration += next.duration
+        // While a recorded source was silent nothing is missing, but the row must reach to its end.
+        joined.duration = max(duration + next.duration, (next.programEnd ?? 0) - (programStart ?? 0))
         joined.frames += next.frames
         joined.audioSamples += next.audioSamples
         joined.bytes += next.bytes

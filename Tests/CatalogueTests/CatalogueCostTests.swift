@@ -222,6 +222,20 @@ private final class StepCounter {
         #expect(try store.deletedSegments().isEmpty)
     }
 
+    @Test func `The row of deleted files reaches over a silence between them to the end of the last one`() throws {
+        let store = try CatalogueStore()
+        let rows = (0..<4).map { number in
+            var row = Self.segment(number)
+            row.ending = .silent
+            return row
+        }
+        try store.put(rows, living: ["r"])
+        for number in [2, 1] { try store.noteDeletion(of: Self.name(number), at: UTCTime(milliseconds: Self.epoch)) }
+        let deleted = try store.deletedSegments()
+        #expect(deleted.map(\.start) == [Self.epoch + 2000] && deleted.map(\.duration) == [3 * Self.second])
+        #expect(try store.gaps().isEmpty)
+    }
+
     @Test func `A file that comes back into a stretch of deleted files causes no gap`() throws {
         let store = try CatalogueStore()
         let rows = (0..<10).map { number in
