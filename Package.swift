@@ -295,7 +295,8 @@ let package = Package(
             name: "CatalogueTests",
             dependencies: [
                 "Catalogue", "Archive", "MP4", "Segmenter", "Media", "RecordingSamples", "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"), logging,
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"), logging,
             ],
             swiftSettings: testSettings),
         .testTarget(

@@ -97,7 +97,12 @@ enum GapInference {
     private static func gaps(inRun segments: [CatalogueSegment], _ living: Set<String>) -> [CatalogueGap] {
         let segments = segments.sorted { ($0.programStart ?? 0, $0.name) < ($1.programStart ?? 0, $1.name) }
         var gaps: [CatalogueGap] = []
-        for (before, after) in zip(segments, segments.dropFirst()) {
+        // A row of several deleted files can reach beyond a file that came back in between.
+        var reach: CatalogueSegment?
+        for (previous, after) in zip(segments, segments.dropFirst()) {
+            if previous.deleted != nil, (previous.wholeEnd ?? 0) > (reach?.wholeEnd ?? 0) { reach = previous }
+            let isCovered = (reach?.wholeEnd ?? 0) > (previous.wholeEnd ?? .max)
+            let before = isCovered ? reach ?? previous : previous
             guard let end = before.wholeEnd, let next = after.programStart, next > end, before.ending != .silent else {
                 continue
             }

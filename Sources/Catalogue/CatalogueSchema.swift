@@ -26,6 +26,7 @@ enum CatalogueSchema {
         migrator.registerMigration("5: seals of clips", migrate: sealClips)
         migrator.registerMigration("6: scenes as JSON", migrate: rewriteScenes)
         migrator.registerMigration("7: files in the order of their runs") { try $0.execute(sql: runs) }
+        migrator.registerMigration("8: pages of time") { try $0.execute(sql: pages) }
         return migrator
     }
 
@@ -78,6 +79,20 @@ enum CatalogueSchema {
         CREATE INDEX segments_unhashed ON segments (channel) WHERE sha256 IS NULL AND deleted IS NULL;
         CREATE INDEX segments_unsent ON segments (channel, start, name) WHERE upload IS NULL AND deleted IS NULL;
         CREATE INDEX segments_waiting ON segments (channel, start, name) WHERE upload = 'waiting';
+        """
+
+    /// With these indexes, the files and gaps of a time range, and the gaps near a program time, are found without
+    /// reading the other rows.
+    private static let pages = """
+        DROP INDEX IF EXISTS segments_by_time;
+        CREATE INDEX segments_kept_by_start ON segments (channel, start, name) WHERE deleted IS NULL;
+        CREATE INDEX segments_deleted_by_start ON segments (channel, start, name) WHERE deleted IS NOT NULL;
+        CREATE INDEX segments_kept_by_length ON segments (channel, duration) WHERE deleted IS NULL;
+        CREATE INDEX segments_deleted_by_length ON segments (channel, duration) WHERE deleted IS NOT NULL;
+        CREATE INDEX gaps_by_start ON gaps (channel, start, from_pts);
+        CREATE INDEX gaps_by_length ON gaps (channel, ifnull(to_pts, from_pts) - from_pts);
+        CREATE INDEX gaps_by_end ON gaps (run, to_pts);
+        CREATE INDEX gaps_found ON gaps (run, from_pts) WHERE NOT told;
         """
 
     private static let gaps = """

@@ -12,9 +12,7 @@ extension CatalogueStore {
     /// Adds a gap that the recorder reported.
     func put(_ gap: CatalogueGap) throws(CatalogueFailure) {
         try write { database in
-            let near = try Self.gaps(
-                "run = ? AND (to_pts IS NULL OR to_pts >= ? OR from_pts >= ?)",
-                [gap.run, gap.from, gap.from - 1_000_000], database)
+            let near = try Self.gaps(ofRun: gap.run, from: gap.from, database)
             for other in near where !other.isTold && gap.overlaps(other) || other.from == gap.from {
                 try database.execute(
                     sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [other.run, other.from])
@@ -42,7 +40,8 @@ extension CatalogueStore {
         for run in runs {
             try database.execute(sql: "DELETE FROM gaps WHERE run = ? AND NOT told", arguments: [run])
             let told = try Self.gaps("run = ?", [run], database)
-            let segments = try Self.segments("run = ?", [run], by: "program_start", database)
+            let found = try Self.segments("run = ?", [run], by: "channel, program_start, name", database)
+            let segments = try joinDeleted(found, database)
             try insert(GapInference.gaps(in: segments, living: living), besides: told, database)
         }
     }
@@ -71,10 +70,17 @@ extension CatalogueStore {
         try database.execute(
             sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ? AND to_pts IS NULL AND NOT told",
             arguments: [run, end])
-        let told = try Self.gaps(
-            "run = ? AND told AND (to_pts IS NULL OR to_pts > ? OR from_pts > ?)", [run, end, end - 1_000_000],
-            database)
+        let told = try Self.gaps(ofRun: run, from: end, database).filter(\.isTold)
         try insert(GapInference.gaps(in: [last, segment], living: living), besides: told, database)
+    }
+
+    /// Returns the gaps of `run` that end at program time `time` or later, or whose end is unknown.
+    private static func gaps(ofRun run: String, from time: Int64, _ database: Database) throws -> [CatalogueGap] {
+        // One query for each condition, because SQLite would read all gaps of the run for their disjunction.
+        let places = ["to_pts IS NULL", "to_pts >= ?2", "from_pts >= ?2"].map {
+            "SELECT rowid FROM gaps WHERE run = ?1 AND \($0)"
+        }
+        return try gaps("rowid IN (\(places.joined(separator: " UNION ")))", [run, time - 1_000_000], database)
     }
 
     private static func insert(
@@ -84,13 +90,14 @@ extension CatalogueStore {
     }
 
     /// Records that the file `name` was deleted on purpose at `time`. A file between remaining files is remembered, so
-    /// that its absence does not count as a gap.
+    /// that its absence does not count as a gap, in one row with deleted files beside it.
     func noteDeletion(of name: String, at time: UTCTime) throws(CatalogueFailure) {
         try write {
             try $0.execute(sql: "UPDATE segments SET deleted = ? WHERE name = ?", arguments: [time.milliseconds, name])
             try $0.execute(sql: Self.forgetGaps, arguments: [name])
             try $0.execute(sql: Self.forgetOldest, arguments: [name])
             try $0.execute(sql: Self.forgetPlaceless, arguments: [name])
+            try Self.joinDeleted(around: name, $0)
         }
     }
 

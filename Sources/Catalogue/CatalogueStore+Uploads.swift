@@ -33,19 +33,37 @@ extension CatalogueStore {
     ) throws(CatalogueFailure) -> (backlog: UploadBacklog, added: [String]) {
         try write { database in
             let new = try Self.segments(
-                "channel = ? AND upload IS NULL AND deleted IS NULL", [channel], by: "start, name", database)
+                "channel = ? AND upload IS NULL AND deleted IS NULL", [channel], by: "start, name",
+                index: "segments_unsent", database)
             let added = new.filter(isOurs).map(\.name)
             for name in added {
                 try database.execute(sql: "UPDATE segments SET upload = 'waiting' WHERE name = ?", arguments: [name])
             }
-            let waiting = try Self.segments(
-                "channel = ? AND upload = 'waiting'", [channel], by: "start, name", database)
-            let backlog = UploadBacklog(
-                next: waiting.first { !names.contains($0.name) },
-                oldestEnd: waiting.first.map { $0.start + $0.duration / 1_000_000 }, files: waiting.count,
-                bytes: waiting.reduce(0) { $0 + $1.bytes })
-            return (backlog, added)
+            return (try Self.backlog(of: channel, besides: names, database), added)
         }
+    }
+
+    /// Returns the files that wait. Only the first ones are decoded: while a target cannot be reached, tens of thousands
+    /// can wait.
+    private static func backlog(
+        of channel: String, besides names: Set<String>, _ database: Database
+    ) throws -> UploadBacklog {
+        let waiting = "FROM segments INDEXED BY segments_waiting WHERE channel = ? AND upload = 'waiting'"
+        let rows = try Row.fetchCursor(
+            database, sql: "SELECT * \(waiting) ORDER BY start, name", arguments: [channel])
+        var (first, next): (CatalogueSegment?, CatalogueSegment?)
+        while next == nil, let row = try rows.next() {
+            guard let segment = CatalogueSegment(validating: row) else { continue }
+            if first == nil { first = segment }
+            if !names.contains(segment.name) { next = segment }
+        }
+        let files = try Int.fetchOne(database, sql: "SELECT count(*) \(waiting)", arguments: [channel])
+        // The sum must not overflow, whatever a damaged row contains.
+        let bytes = try Int64.fetchOne(
+            database, sql: "SELECT sum(max(0, min(bytes, \(Cells.count.upperBound)))) \(waiting)", arguments: [channel])
+        return UploadBacklog(
+            next: next, oldestEnd: first.map { $0.start + $0.duration / 1_000_000 }, files: files ?? 0,
+            bytes: bytes ?? 0)
     }
 
     /// Queues again the files of `channel` whose upload was given up, if they exist in `directory`. Returns the names

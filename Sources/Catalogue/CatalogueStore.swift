@@ -207,11 +207,14 @@ extension CatalogueStore {
     }
 
     /// Returns the segments that meet `condition`, except those in invalid rows.
+    /// `index` is the index to use, if SQLite would take another one that does not fit the condition as closely.
     static func segments(
-        _ condition: String, _ arguments: StatementArguments, by order: String, _ database: Database
+        _ condition: String, _ arguments: StatementArguments, by order: String, index: String? = nil,
+        _ database: Database
     ) throws -> [CatalogueSegment] {
-        try Row.fetchAll(
-            database, sql: "SELECT * FROM segments WHERE \(condition) ORDER BY \(order)", arguments: arguments
+        let table = index.map { "segments INDEXED BY \($0)" } ?? "segments"
+        return try Row.fetchAll(
+            database, sql: "SELECT * FROM \(table) WHERE \(condition) ORDER BY \(order)", arguments: arguments
         ).compactMap(CatalogueSegment.init(validating:))
     }
 
@@ -230,8 +233,10 @@ extension CatalogueStore {
     /// Returns the names of the segments of `channel` without a checksum.
     func unhashed(channel: String) throws(CatalogueFailure) -> [String] {
         try read {
-            try Self.segments("sha256 IS NULL AND deleted IS NULL AND channel = ?", [channel], by: "start", $0)
-                .map(\.name)
+            try Self.segments(
+                "sha256 IS NULL AND deleted IS NULL AND channel = ?", [channel], by: "start",
+                index: "segments_unhashed", $0
+            ).map(\.name)
         }
     }
 

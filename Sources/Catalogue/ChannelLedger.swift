@@ -31,24 +31,11 @@ package struct ChannelLedger: Sendable {
     /// If the catalogue cannot be read, the result is made from the files.
     package func page(_ range: Range<Int64>, limit: Int) throws -> Page {
         guard let store = store() else { return try pageOfFiles(range, limit: limit) }
-        let arguments: StatementArguments = [channel, range.upperBound, range.lowerBound]
         return try store.read { database in
-            let newest = "channel = ? AND start < ? AND start"
-            let segments = try CatalogueStore.segments(
-                "\(newest) + duration / 1000000 >= ?", arguments, by: "start DESC, name DESC LIMIT \(limit)", database)
-            let gaps = try Row.fetchAll(
-                database,
-                sql: "SELECT * FROM gaps WHERE \(newest) + (ifnull(to_pts, from_pts) - from_pts) / 1000000 >= ?"
-                    + " ORDER BY start DESC LIMIT \(limit)", arguments: arguments)
-            let hasEvents = try database.hasTable("events")
-            let events =
-                hasEvents
-                ? try Row.fetchAll(
-                    database, sql: "SELECT * FROM events WHERE \(newest) >= ? ORDER BY start DESC LIMIT \(limit)",
-                    arguments: arguments) : []
-            return Page(
-                segments: own(segments).reversed(), gaps: gaps.compactMap(CatalogueGap.init(validating:)).reversed(),
-                events: events.compactMap(CatalogueEvent.init(validating:)).reversed())
+            let segments = try CatalogueStore.newestSegments(of: channel, in: range, limit: limit, database)
+            let gaps = try CatalogueStore.newestGaps(of: channel, in: range, limit: limit, database)
+            let events = try CatalogueStore.newestEvents(of: channel, in: range, limit: limit, database)
+            return Page(segments: own(segments).reversed(), gaps: gaps.reversed(), events: events.reversed())
         }
     }
 
@@ -64,9 +51,7 @@ package struct ChannelLedger: Sendable {
     /// there is no such file, or if the catalogue cannot be read.
     package func newestEnd(before time: UTCTime) -> UTCTime? {
         let newest = try? store()?.read { database in
-            try CatalogueStore.segments(
-                "channel = ? AND start < ?", [channel, time.milliseconds], by: "start DESC, name DESC LIMIT 1", database
-            ).first
+            try CatalogueStore.newestSegment(of: channel, before: time.milliseconds, database)
         }
         return newest.flatMap { $0 }.map { UTCTime(milliseconds: $0.start + $0.duration / 1_000_000) }
     }
@@ -76,6 +61,46 @@ package struct ChannelLedger: Sendable {
         guard let store = store() else { return try pageOfFiles(0..<Int64.max, limit: .max).segments }
         return try store.read { database in
             own(try CatalogueStore.segments("channel = ? AND deleted IS NULL", [channel], by: "start, name", database))
+        }
+    }
+
+    /// Passes the files of the channel that were not deleted to `body`, the oldest first, until it returns false. Reads
+    /// a few rows at a time, and nothing is locked while `body` runs.
+    package func visitKept(_ body: (CatalogueSegment) throws -> Bool) throws {
+        guard let store = store() else {
+            for segment in try pageOfFiles(0..<Int64.max, limit: .max).segments where try !body(segment) { return }
+            return
+        }
+        var place: [DatabaseValue] = [Int64.min.databaseValue, "".databaseValue]
+        while true {
+            let arguments = StatementArguments([channel.databaseValue] + place)
+            let rows = try store.read { database in
+                try Row.fetchAll(
+                    database,
+                    sql: """
+                        SELECT * FROM segments WHERE channel = ? AND deleted IS NULL AND (start, name) > (?, ?)
+                        ORDER BY start, name LIMIT \(Self.batch)
+                        """, arguments: arguments)
+            }
+            for segment in own(rows.compactMap(CatalogueSegment.init(validating:))) {
+                guard try body(segment) else { return }
+            }
+            // Rows that are left out count, too: only the number of rows shows the end.
+            guard rows.count == Self.batch, let last = rows.last else { return }
+            place = [last["start"], last["name"]]
+        }
+    }
+
+    /// How many rows are read at a time.
+    private static let batch = 200
+
+    /// Returns the files of `run` that were not deleted, the oldest first.
+    package func kept(ofRun run: String) throws -> [CatalogueSegment] {
+        guard let store = store() else { return try kept().filter { $0.run == run } }
+        return try store.read { database in
+            own(
+                try CatalogueStore.segments(
+                    "run = ? AND channel = ? AND deleted IS NULL", [run, channel], by: "start, name", database))
         }
     }
 

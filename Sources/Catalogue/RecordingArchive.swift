@@ -89,6 +89,44 @@ package struct RecordingArchive {
         return Contents(segments: try store.segments(), gaps: try store.gaps(), events: events, notes: notes)
     }
 
+    /// Like ``contents()``, for an export of `ranges`, in milliseconds since 1970: gaps are those of the catalogue, and
+    /// only the files that overlap one of `ranges` or that the catalogue does not have are looked at. Rows outside of
+    /// the ranges can be of files that someone removed.
+    package func contents(overlapping ranges: [Range<Int64>]) throws -> Contents {
+        var notes: [String] = []
+        var ledger = Ledger(segments: [], deleted: [], gaps: [])
+        do throws(CatalogueFailure) {
+            if let found = try self.ledger(countsDamage: false) {
+                ledger = found
+            } else {
+                notes.append("There is no catalogue; this is what the files say.")
+            }
+        } catch {
+            notes.append("The catalogue cannot be read (\(error)); this is what the files say.")
+        }
+        let known = Set(ledger.segments.map(\.name))
+        // Earlier versions also catalogued the files of record directories below this one.
+        let nested = try directory.nestedArchives().map { $0 + "/" }
+        var segments = ledger.segments.filter { row in
+            let end = row.start + row.duration / 1_000_000
+            let isWanted = ranges.contains { row.start < $0.upperBound && end >= $0.lowerBound }
+            return !nested.contains { row.name.hasPrefix($0) } && (!isWanted || exists(row.name))
+        }
+        let unknown = try directory.recordings().filter { $0.kind == .closed && !known.contains($0.name) }.map(\.name)
+        for (index, name) in unknown.enumerated() {
+            report("reading", Int64(index), Int64(unknown.count))
+            do throws(SegmentReadFailure) {
+                let facts = try SegmentReader.read("\(directory.path)/\(name)")
+                segments.append(CatalogueSegment(name: name, facts: facts))
+            } catch {
+                notes.append("\(name) is left out: \(error)")
+            }
+        }
+        report("reading", Int64(unknown.count), Int64(unknown.count))
+        segments.sort { ($0.channel, $0.start, $0.name) < ($1.channel, $1.start, $1.name) }
+        return Contents(segments: segments, gaps: ledger.gaps, events: ledger.events, notes: notes)
+    }
+
     /// Makes a new catalogue from the files. Checksums, upload states, and gaps that the recorder reported are copied
     /// from the old catalogue, if that is intact. If the old catalogue is damaged, upload states are copied as far as
     /// they can be read. If they cannot be read, each channel that ever uploaded queues all of its files when it is
@@ -149,8 +187,16 @@ package struct RecordingArchive {
             notes: unread.map { "\($0.name) is left out: \($0.failure)" } + (clips.map { [$0] } ?? []))
     }
 
-    /// Returns the content of the database on disk; nil if the file does not exist.
-    func ledger() throws(CatalogueFailure) -> Ledger? {
+    /// Returns the content of the database on disk; nil if the file does not exist. `countsDamage` asks for the number
+    /// of unreadable rows.
+    func ledger(countsDamage: Bool = true) throws(CatalogueFailure) -> Ledger? {
+        try withCatalogue { (store) throws(CatalogueFailure) in try Self.all(store, countsDamage) }
+    }
+
+    /// Returns what `body` reads from the database on disk; nil if the file does not exist.
+    func withCatalogue<Value>(
+        _ body: (CatalogueStore) throws(CatalogueFailure) -> Value?
+    ) throws(CatalogueFailure) -> Value? {
         guard exists(CatalogueStore.fileName) else { return nil }
         // If the database or its directory cannot be written, a copy is read: SQLite must be able to roll back an
         // unfinished transaction after a crash, and to write the companion files of an earlier version (WAL).
@@ -158,9 +204,9 @@ package struct RecordingArchive {
         guard access(directory.path, W_OK) == 0, access(path, W_OK) == 0 else {
             let copy = try CatalogueFiles.temporaryCopy(from: directory)
             defer { copy.remove() }
-            return try Self.all(CatalogueStore(directory: copy.path))
+            return try body(CatalogueStore(directory: copy.path))
         }
-        return try Self.all(CatalogueStore(reading: directory.path))
+        return try body(CatalogueStore(reading: directory.path))
     }
 
     /// The complete content of a database.
@@ -173,11 +219,11 @@ package struct RecordingArchive {
         var damagedRows = 0
     }
 
-    private static func all(_ store: CatalogueStore) throws(CatalogueFailure) -> Ledger? {
+    private static func all(_ store: CatalogueStore, _ countsDamage: Bool) throws(CatalogueFailure) -> Ledger? {
         guard try store.hasTables() else { return nil }
         return Ledger(
             segments: try store.segments(), deleted: try store.deletedSegments(), gaps: try store.gaps(),
-            events: try store.events(), damagedRows: try store.damagedRows())
+            events: try store.events(), damagedRows: try countsDamage ? store.damagedRows() : 0)
     }
 
     func exists(_ name: String) -> Bool { access("\(directory.path)/\(name)", F_OK) == 0 }

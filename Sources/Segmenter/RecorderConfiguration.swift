@@ -71,6 +71,8 @@ package struct RecorderConfiguration: Sendable {
 /// Is informed of the files and gaps of a recorder; implemented for example by a catalogue or an uploader. The methods
 /// are called on the queues of the recorder and of the closer, and must not block.
 package protocol RecordingObserver: AnyObject, Sendable {
+    /// The recorder has created the file `fileName`, which has its name for open files.
+    func segmentOpened(fileName: String)
     /// A file has its final name and is complete.
     func segmentFinished(_ record: SegmentRecord)
     /// The file `fileName`, which a crash or a failed close had left open, is complete now. The content must be read
@@ -83,5 +85,6 @@ package protocol RecordingObserver: AnyObject, Sendable {
 }
 
 extension RecordingObserver {
+    package func segmentOpened(fileName: String) {}
     package func segmentDeleted(fileName: String) {}
 }

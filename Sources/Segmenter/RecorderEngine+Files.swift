@@ -15,6 +15,7 @@ extension RecorderEngine {
             endGap(at: file.start)
             sayLate(start)
             logger.info("segment opened", metadata: ["segment": "\(file.name.open)"])
+            for observer in configuration.observers { observer.segmentOpened(fileName: file.name.open) }
         } catch {
             fail(error)
         }

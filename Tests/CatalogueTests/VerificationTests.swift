@@ -217,6 +217,44 @@ import Testing
         recording.finish()
     }
 
+    @Test func `Adjacent files that retention deletes during verify are neither problems nor gaps`() throws {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(in: directory)
+        recording.feed(Recording.program(225))
+        try eventually { try RecordingArchive(directory.path).onDisk().segments.count == 4 }
+        let (names, catalogue) = (directory.files, recording.catalogue)
+        let archive = try RecordingArchive(directory.path) { progress in
+            // Both become one row of the catalogue.
+            guard progress.step == "reading", [0, 1].contains(progress.done) else { return }
+            let name = names[Int(progress.done) + 1]
+            try? FileManager.default.removeItem(atPath: directory.path(name))
+            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(300)) {
+                catalogue.segmentDeleted(fileName: name)
+            }
+        }
+        let report = try archive.verify(.init())
+        #expect(report.isGood && report.segments == 2, "\(report.lines)")
+        #expect(report.notes.filter { $0.text == "it was deleted meanwhile" }.map(\.file) == [names[1], names[2]])
+        recording.finish()
+    }
+
+    @Test func `Deleted files behind a held one are neither problems nor gaps, also after a rebuilding`() throws {
+        let directory = try Recording.make()
+        let names = directory.files
+        let store = try CatalogueStore(directory: directory.path)
+        for number in [2, 1, 3] {
+            try FileManager.default.removeItem(atPath: directory.path(names[number]))
+            try store.noteDeletion(of: names[number], at: .now)
+        }
+        let archive = try RecordingArchive(directory.path)
+        #expect(try archive.onDisk().deleted.map(\.name) == [names[1]])
+        for _ in 0..<2 {
+            let report = try archive.verify(.init())
+            #expect(report.isGood && report.segments == 2, "\(report.lines)")
+            #expect(try archive.rebuild().segments == 2)
+        }
+    }
+
     @Test func `A run whose last file is missing counts as having ended abnormally`() throws {
         let directory = try Recording.make()
         let last = try #require(directory.files.last)

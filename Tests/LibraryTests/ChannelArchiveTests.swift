@@ -6,6 +6,7 @@ import Foundation
 import MP4
 import Media
 import RecordingSamples
+import Segmenter
 import TestSupport
 import Testing
 
@@ -24,6 +25,31 @@ struct ChannelArchiveTests {
         place = try TemporaryDirectory()
         directory = try .prepare(place.path)
         archive = ChannelArchive(place.path, channel: "test")
+    }
+
+    @Test(
+        "A page of the list reads the directory only after it has changed, however many files are in it",
+        arguments: [10, 1000])
+    func pages(files: Int) throws {
+        let names = (1...files).map { name($0) }
+        let rows = names.enumerated().map { index, name in
+            let begin = Int64(index) * 10_000_000_000
+            return CatalogueSegment(
+                record: SegmentRecord(
+                    fileName: name, channel: "test", sequence: index + 1, start: start(index + 1), programStart: begin,
+                    programEnd: begin + 10_000_000_000, frames: 250, audioSamples: 0, bytes: 0, ending: .rotate,
+                    run: "b1"))
+        }
+        for name in names { try place.write([UInt8](), to: name) }
+        try CatalogueStore(directory: place.path).put(rows, living: [], andFindGaps: false)
+        let past = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1000)]
+        try FileManager.default.setAttributes(past, ofItemAtPath: place.path)
+        for _ in 0..<5 {
+            let list = try archive.list(Self.all, limit: 50)
+            #expect(list.recordings.map(\.name) == names.suffix(50).map { $0 })
+            // The catalogue's journal can change the directory, but reading makes no journal.
+            #expect(archive.openNames.reads == 1)
+        }
     }
 
     /// When recording `number` begins: one begins every ten seconds.
@@ -129,6 +155,30 @@ struct ChannelArchiveTests {
         #expect(list.gaps.first?.durationSeconds == 6 && list.gaps.first?.frames == 150)
         for name in strangers { #expect(answers(RecordingID.id(of: name)) == Self.unknown, "\(name)") }
         #expect(try HoldMark.names(in: directory) == [name(2)])
+    }
+
+    @Test("A list tells what keeps each file, and when it is old enough to be deleted")
+    func outlook() throws {
+        for number in 1...4 { try record(number) }
+        makeCatalogue()
+        try archive.setHold(true, of: id(2))
+        try CatalogueStore(directory: place.path).setUpload(.waiting, of: name(2))
+        // File 3 begins 20 s after the program.
+        let clip = CatalogueClip(
+            .init(id: "goal", run: "b1", first: 550, end: 560, isComplete: true), channel: "test", rate: FrameRate(25),
+            start: start(3).milliseconds, name: nil)
+        _ = try ChannelLedger(directory: directory, channel: "test").note([clip], removing: [])
+        let list = try archive.list(Self.all, limit: 100)
+        #expect(list.recordings.map(\.keptFor) == [nil, ["hold", "upload"], ["clip"], nil])
+        #expect(list.recordings.allSatisfy { $0.deleteAfter == nil })
+        for (keep, least, age) in [(3600, 60, 3600), (60, 3600, 3600)] as [(Int, Int, Int64)] {
+            let rules = RetentionRules(maximumAge: .seconds(keep), minimumAge: .seconds(least))
+            let kept = ChannelArchive(place.path, channel: "test", rules: rules)
+            let times = (1...4).map { UTCTime(milliseconds: start($0).milliseconds + 4000 + age * 1000).extended }
+            #expect(try kept.list(Self.all, limit: 100).recordings.compactMap(\.deleteAfter) == times)
+        }
+        let sized = ChannelArchive(place.path, channel: "test", rules: RetentionRules(maximumBytes: 1))
+        #expect(try sized.list(Self.all, limit: 100).recordings.allSatisfy { $0.deleteAfter == nil })
     }
 
     @Test("A list has the newest files and gaps within the requested range, with and without a catalogue")

@@ -14,14 +14,18 @@ extension RecordDirectory {
     }
 
     /// How many levels of subdirectories are searched.
-    private static let depth = 8
+    static let depth = 8
 
     /// Returns an existing directory for reading only.
     package static func existing(_ path: String) throws(FileFailure) -> RecordDirectory {
         let path = trimmed(path)
         let place = DirectoryPlace(try FileSystemNumber(of: path), notedTemplates: notedTemplates(in: path))
         let directory = RecordDirectory(path: path, place: place)
-        _ = try directory.entries()
+        // Listing the files would take longer the more there are.
+        guard let stream = opendir(directory.path) else {
+            throw FileFailure("read directory", directory.path, code: errno)
+        }
+        closedir(stream)
         return directory
     }
 
@@ -35,7 +39,8 @@ extension RecordDirectory {
         }
     }
 
-    private static func kind(_ name: String) -> FileKind? {
+    /// The kind of the file `name`; nil if its extension is not that of a recording.
+    static func kind(_ name: String) -> FileKind? {
         if name.hasSuffix(SegmentName.brokenSuffix) { return .broken }
         let isOpen = name.hasSuffix(SegmentName.openMark)
         let closed = isOpen ? name.dropLast(SegmentName.openMark.count) : Substring(name)
@@ -106,7 +111,8 @@ extension RecordDirectory {
         }
     }
 
-    private func segment(_ fileName: String, sequence: Int) -> StoredSegment? {
+    /// Returns the file `fileName` with its attributes; nil if there is no regular file with that name.
+    func segment(_ fileName: String, sequence: Int) -> StoredSegment? {
         var info = stat()
         // Symbolic links are not followed, because they can lead to foreign files.
         guard lstat("\(path)/\(fileName)", &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }

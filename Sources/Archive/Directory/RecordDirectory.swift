@@ -237,7 +237,7 @@ package struct RecordDirectory: Sendable {
 
     /// Whether an entry called `name` occurs only in a record directory. Such an entry is the mark, which some file
     /// systems refuse, or a catalogue, which earlier versions created without a mark.
-    private static func isArchiveMark(_ name: String) -> Bool { name.hasPrefix(markPrefix) || name == catalogueName }
+    static func isArchiveMark(_ name: String) -> Bool { name.hasPrefix(markPrefix) || name == catalogueName }
 
     /// Returns the names of all entries of the directory itself, including hidden ones; sorted.
     private func names() throws(FileFailure) -> [String] { try Self.names(in: path).sorted() }
@@ -246,24 +246,28 @@ package struct RecordDirectory: Sendable {
     package static func names(in path: String) throws(FileFailure) -> [String] { try read(path).map(\.name) }
 
     /// Returns the entries of the directory `path`.
-    private static func read(_ path: String) throws(FileFailure) -> [(name: String, isDirectory: Bool)] {
+    static func read(_ path: String) throws(FileFailure) -> [(name: String, isDirectory: Bool)] {
         guard let stream = opendir(path) else { throw FileFailure("read directory", path, code: errno) }
         defer { closedir(stream) }
         var found: [(name: String, isDirectory: Bool)] = []
-        while let entry = readdir(stream) {
-            // The name is a null-terminated C string in a fixed array.
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            var info = stat()
-            let isUnknown = entry.pointee.d_type == DT_UNKNOWN
-            let isDirectory =
-                isUnknown
-                ? lstat("\(path)/\(name)", &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
-                : entry.pointee.d_type == DT_DIR
-            found.append((name, isDirectory))
-        }
+        while let entry = nextEntry(of: stream, at: path) { found.append(entry) }
         return found
+    }
+
+    /// Returns the next entry of the open directory `stream`, whose path is `path`; nil at its end.
+    static func nextEntry(of stream: OpaquePointer, at path: String) -> (name: String, isDirectory: Bool)? {
+        guard let entry = readdir(stream) else { return nil }
+        // The name is a null-terminated C string in a fixed array.
+        let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+            pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        var info = stat()
+        let isUnknown = entry.pointee.d_type == DT_UNKNOWN
+        let isDirectory =
+            isUnknown
+            ? lstat("\(path)/\(name)", &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
+            : entry.pointee.d_type == DT_DIR
+        return (name, isDirectory)
     }
 
     /// Returns the highest sequence number that `channel` has used here, in open, closed or broken files; 0 if there is

@@ -5,7 +5,7 @@ internal import Dispatch
 internal import Synchronization
 
 /// Computes checksums of one file after the other. It reads slowly, so that a recording never has to wait because the
-/// disk is busy with these reads.
+/// disk is busy with these reads. Queues whose files are on the same disk take turns, one file each (``DiskTurns``).
 final class ChecksumQueue: Sendable {
     private struct Work {
         /// The files that wait, the next one last.
@@ -13,14 +13,18 @@ final class ChecksumQueue: Sendable {
         var names: Set<String> = []
         var current: (name: String, sum: Checksum)?
         var isScheduled = false
+        /// The disk on which the queue has its turn, or waits for it.
+        var disk: UInt64?
     }
 
-    /// The pause after each block of 1 MiB, which limits reading to 33 MB/s: many times the rate of recording.
+    /// The pause after each block of 1 MiB, which limits reading from a disk to 33 MB/s: many times the rate of
+    /// recording.
     private static let pause = DispatchTimeInterval.milliseconds(30)
     /// How often the queue checks whether a missing disk is mounted again.
     private static let absence = DispatchTimeInterval.seconds(10)
 
     private let directory: RecordDirectory
+    private let turns: DiskTurns
     private let queue: DispatchQueue
     private let done: @Sendable (_ name: String, _ bytes: Int64, _ sha256: String) -> Void
     private let isStopped = Atomic(false)
@@ -29,12 +33,17 @@ final class ChecksumQueue: Sendable {
 
     /// A queue for files of `directory`, which passes each result to `done`.
     init(
-        directory: RecordDirectory, channel: String,
+        directory: RecordDirectory, channel: String, turns: DiskTurns = .shared,
         done: @escaping @Sendable (_ name: String, _ bytes: Int64, _ sha256: String) -> Void
     ) {
         self.directory = directory
+        self.turns = turns
         self.done = done
         queue = DispatchQueue(label: "relay.checksum.\(channel)", qos: .background)
+    }
+
+    deinit {
+        if let disk = work.withLock({ $0.disk }) { turns.leave(disk, self) }
     }
 
     /// Queues files. Returns at once.
@@ -61,16 +70,42 @@ final class ChecksumQueue: Sendable {
     }
 
     private func step() {
-        guard !isStopped.load(ordering: .relaxed) else { return }
         let pause: DispatchTimeInterval? = work.withLock { work in
             work.isScheduled = false
+            guard !isStopped.load(ordering: .relaxed) else {
+                endTurn(&work)
+                return nil
+            }
             let isThere = (try? directory.checkMount()) != nil
-            if isThere { advance(&work) } else { letGo(&work) }
+            if isThere {
+                // When the turn comes, the queue is woken.
+                guard hasTurn(&work) else { return nil }
+                advance(&work)
+            } else {
+                letGo(&work)
+            }
+            if work.current == nil { endTurn(&work) }
             let isDone = work.current == nil && work.waiting.isEmpty
             return isDone ? nil : isThere ? Self.pause : Self.absence
         }
         if let pause { schedule(pause) }
     }
+
+    /// Whether this queue may read now. The turn lasts until the current file is read.
+    private func hasTurn(_ work: inout Work) -> Bool {
+        if work.current != nil || work.waiting.isEmpty { return true }
+        guard let disk = FileStatus(directory.path)?.device else { return true }
+        if work.disk != disk { endTurn(&work) }
+        work.disk = disk
+        return turns.take(disk, for: self) { [weak self] in self?.wake() }
+    }
+
+    private func endTurn(_ work: inout Work) {
+        if let disk = work.disk { turns.leave(disk, self) }
+        work.disk = nil
+    }
+
+    private func wake() { queue.async { self.schedule(Self.pause) } }
 
     /// Closes the current file, because an operator might want to unmount the file system, which an open file keeps
     /// busy.

@@ -190,12 +190,15 @@ struct Verification {
         while true {
             guard let ledger = try? archive.ledger() else { break }
             let present = Set(ledger.segments.map(\.name))
-            let deleted = Dictionary(ledger.deleted.map { ($0.name, $0) }) { first, _ in first }
             for name in lost.sorted() where rows[name] != nil && !present.contains(name) {
                 lost.remove(name)
                 report.note(name, "it was deleted meanwhile")
-                // A deleted file between other files is not a gap.
-                if let row = deleted[name], files[name] == nil { otherRows.append(row) }
+                // A deleted file between other files is not a gap. Its row can be one with other deleted files.
+                guard let known = rows[name], files[name] == nil,
+                    let row = ledger.deleted.first(where: { $0.covers(known) })
+                else { continue }
+                otherRows.removeAll { $0.deleted != nil && row.covers($0) }
+                otherRows.append(row)
             }
             guard !lost.isEmpty, ContinuousClock.now < end, !directory.livingRuns().isEmpty else { break }
             usleep(Self.pollInterval)

@@ -43,4 +43,10 @@ package struct CatalogueClip: Sendable, Equatable {
         let end = clip.end ?? clip.first + rate.frames(atLeast: ClipMachine.longest)
         return lower..<max(lower, time(of: end + Self.handle))
     }
+
+    /// Whether the clip keeps the file of `row`, because it may contain a part of it.
+    package func keeps(_ row: CatalogueSegment) -> Bool {
+        guard released == nil, row.run == clip.run, let start = row.programStart else { return false }
+        return held.overlaps(start..<max(start + 1, row.programEnd ?? start))
+    }
 }

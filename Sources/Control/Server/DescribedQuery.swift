@@ -85,7 +85,9 @@ enum DescribedQuery {
         }
 
         /// The bounds of `range` in words; `least` and `greatest` mean that there is no bound.
-        private static func words<Value: Comparable>(_ range: ClosedRange<Value>, _ least: Value, _ greatest: Value) -> String {
+        private static func words<Value: Comparable>(
+            _ range: ClosedRange<Value>, _ least: Value, _ greatest: Value
+        ) -> String {
             switch (range.lowerBound == least, range.upperBound == greatest) {
             case (false, false): " from \(range.lowerBound) to \(range.upperBound)"
             case (false, true): " of \(range.lowerBound) or more"

@@ -75,12 +75,13 @@ extension ChannelArchive {
             var files: [DeletedRecording] = []
             var total = free
             if total < bytes {
-                for segment in try ledger(directory).kept() where total < bytes {
+                try ledger(directory).visitKept { segment in
                     guard objections.reason(against: segment.name, isOpen: false) == nil,
                         let size = try? directory.open(recording: segment.name).size()
-                    else { continue }
+                    else { return true }
                     total += size
                     files.append(.init(id: RecordingID.id(of: segment.name), name: segment.name, bytes: size))
+                    return total < bytes
                 }
             }
             guard total >= bytes else {
@@ -138,8 +139,8 @@ extension ChannelArchive {
         guard let directory = try directory(), !directory.livingRuns().contains(run) else { return false }
         return try telling {
             let objections = Objections(directory, channel: channel)
-            let files = try ledger(directory).kept().filter {
-                $0.run == run && objections.reason(against: $0.name, isOpen: false) == nil
+            let files = try ledger(directory).kept(ofRun: run).filter {
+                objections.reason(against: $0.name, isOpen: false) == nil
             }
             var deleted: [String] = []
             for file in files where try directory.delete(recording: file.name, of: channel) {

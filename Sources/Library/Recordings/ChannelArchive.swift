@@ -6,7 +6,7 @@ internal import Foundation
 internal import Logging
 internal import MP4
 package import Media
-internal import Segmenter
+package import Segmenter
 
 /// The recordings of one channel, for the API. The data comes from the catalogue and from the files, also while the
 /// recorder writes them.
@@ -43,18 +43,24 @@ package final class ChannelArchive: Sendable {
     let channel: String
     /// The source whose recordings these are; nil if they are recordings of the program.
     let source: String?
+    /// The rules by which the channel's files are deleted; nil if they are not.
+    private let rules: RetentionRules?
     let logger: Logger
     let plans = DeletionPlans()
+    /// Which files are open, so that a page of a list does not read the directory each time.
+    let openNames = OpenNames()
     let thumbnails = RecentValues<ThumbnailKey, [UInt8]>(limit: 64)
     /// The cache of fragment maps. `isWhole` says whether a map was read from a closed file.
     private let maps = RecentValues<MapKey, (map: FragmentMap, isWhole: Bool)>(limit: 24)
 
-    /// Creates the archive of `channel`, or of one of its sources, in the directory `path`. Opens nothing yet.
+    /// Creates the archive of `channel`, or of one of its sources, in the directory `path`, whose files are deleted by
+    /// `rules`. Opens nothing yet.
     package init(
         _ path: String, mount: MountRule = .remembered, template: NameTemplate = .standard, channel: String,
-        source: String? = nil
+        source: String? = nil, rules: RetentionRules? = nil
     ) {
         (self.path, self.mount, self.template) = (path, mount, template)
+        self.rules = rules
         (name, self.source) = (channel, source)
         self.channel = SegmentName.safe(source.map { SegmentName.channel(channel, source: $0) } ?? channel)
         var logger = Logger(label: "relay")
@@ -176,9 +182,12 @@ extension ChannelArchive {
         guard let directory = try directory() else { return RecordingList(recordings: [], gaps: [], events: []) }
         return try telling {
             let (page, listed) = try page(range, limit: limit, directory)
-            let held = try HoldMark.names(in: directory)
-            var recordings = listed.map { recording($0, isHeld: held.contains($0.name)) }
-            recordings += try openRecordings(directory, held: held).filter { entry in
+            // Without a catalogue there are no clips.
+            let outlook = RecordingOutlook(rules: rules, clips: (try? ledger(directory).clips()) ?? [])
+            var recordings = listed.map {
+                recording($0, isHeld: HoldMark.isSet(of: $0.name, in: directory), outlook)
+            }
+            recordings += try openRecordings(directory).filter { entry in
                 entry.start < range.upperBound && entry.end >= range.lowerBound
                     && !recordings.contains { $0.id == entry.recording.id }
             }.map(\.recording)
@@ -210,7 +219,9 @@ extension ChannelArchive {
         }
     }
 
-    private func recording(_ segment: CatalogueSegment, isHeld: Bool) -> RecordingList.Recording {
+    private func recording(
+        _ segment: CatalogueSegment, isHeld: Bool, _ outlook: RecordingOutlook
+    ) -> RecordingList.Recording {
         var recording = RecordingList.Recording(
             id: RecordingID.id(of: segment.name), name: segment.name,
             state: segment.deleted == nil ? .finished : .deleted)
@@ -220,6 +231,10 @@ extension ChannelArchive {
         (recording.bytes, recording.frames, recording.isHeld) = (segment.bytes, segment.frames, isHeld)
         (recording.upload, recording.sha256) = (segment.upload?.rawValue, segment.sha256)
         (recording.ending, recording.source) = (segment.ending?.rawValue, source)
+        guard segment.deleted == nil else { return recording }
+        let keepers = outlook.keepers(of: segment, isHeld: isHeld).map(\.rawValue)
+        recording.keptFor = keepers.isEmpty ? nil : keepers
+        recording.deleteAfter = outlook.expiry(of: segment).map { UTCTime(milliseconds: $0).extended }
         return recording
     }
 
@@ -231,7 +246,7 @@ extension ChannelArchive {
 
     /// The files of the channel that are being written, or were left open, in the order of time.
     private func openRecordings(
-        _ directory: RecordDirectory, held: Set<String>
+        _ directory: RecordDirectory
     ) throws -> [(recording: RecordingList.Recording, start: Int64, end: Int64)] {
         try openFiles(directory).map { file, start, map in
             var recording = RecordingList.Recording(
@@ -244,7 +259,7 @@ extension ChannelArchive {
             recording.durationSeconds = Double(length) / 1e9
             recording.bytes = try file.descriptor.size()
             recording.frames = map?.frames ?? 0
-            recording.isHeld = held.contains(file.closedName)
+            recording.isHeld = HoldMark.isSet(of: file.closedName, in: directory)
             recording.source = source
             return (recording, start, end)
         }
@@ -254,7 +269,7 @@ extension ChannelArchive {
     func openFiles(_ directory: RecordDirectory) throws -> [(file: OpenFile, start: Int64, map: FragmentMap?)] {
         var found: [(file: OpenFile, start: Int64, map: FragmentMap?)] = []
         let ownership = ownership(directory)
-        for (name, kind) in try directory.recordings() where kind == .open {
+        for name in try openNames.names(in: directory) {
             let closed = RecordDirectory.closedName(of: name)
             guard ownership.owns(name) ?? false, let descriptor = try? directory.open(recording: name) else { continue }
             let file = OpenFile(name: name, closedName: closed, isOpen: true, descriptor: descriptor)

@@ -36,6 +36,10 @@ package struct RecordingList: Sendable, Encodable {
         package var ending: String?
         /// The source that was recorded; nil means the program.
         package var source: String?
+        /// What keeps a finished file from being deleted: `hold`, `clip`, `upload`; nil if nothing does.
+        package var keptFor: [String]?
+        /// When retention deletes a finished file for its age, if nothing keeps it then; nil if age is no reason.
+        package var deleteAfter: String?
 
         /// Creates an entry for a file; the other properties are set later.
         package init(id: String, name: String, state: State) {

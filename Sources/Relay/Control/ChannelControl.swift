@@ -365,6 +365,7 @@ extension ChannelControl {
 extension ChannelConfiguration.Recording {
     /// Returns the recordings of `channel`, or those of its source `source`.
     fileprivate func archive(of channel: String, source: String? = nil) -> ChannelArchive {
-        ChannelArchive(directory, mount: mount, template: template, channel: channel, source: source)
+        ChannelArchive(
+            directory, mount: mount, template: template, channel: channel, source: source, rules: retention)
     }
 }

@@ -53,13 +53,34 @@ struct RecordingsOptions: ParsableArguments {
 /// `relay recordings list`: lists files and gaps.
 struct RecordingsListCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the files and the gaps between them.")
+        commandName: "list", abstract: "Lists the files and the gaps between them.",
+        discussion: """
+            With --from and --to, or with --last, it lists only what the catalogue has of that, which takes as long in an \
+            archive of 50,000 files as in one of 500.
+            """)
 
     @OptionGroup var options: RecordingsOptions
 
+    @Option(help: ArgumentHelp("List from this moment on, in UTC, such as 2026-11-21T14:03:10Z.", valueName: "time"))
+    var from: String?
+
+    @Option(help: ArgumentHelp("List up to this moment, or +LENGTH, such as +1h.", valueName: "time"))
+    var to: String?
+
+    @Option(help: ArgumentHelp("List at most this many files, gaps and events, the newest.", valueName: "number"))
+    var last: Int?
+
+    func validate() throws {
+        _ = try ExportRange.optional(from: from, to: to)
+        if let last, last < 1 { throw ValidationError("--last is at least 1.") }
+    }
+
     func work() throws {
+        let range = try ExportRange.optional(from: from, to: to)
         try options.withArchive { archive in
-            let listing = RecordingsListing(try archive.contents())
+            let isWhole = range == nil && last == nil
+            let contents = try isWhole ? archive.contents() : archive.page(range ?? 0..<Int64.max, limit: last ?? .max)
+            let listing = RecordingsListing(contents)
             Terminal.put(options.json ? try listing.json() : listing.text, to: STDOUT_FILENO)
             for note in listing.notes where !options.json { Terminal.put("note: \(note)\n") }
             return .done

@@ -9,8 +9,10 @@ internal import Synchronization
 /// Deletes the oldest finished files of one channel when the rules require it. It runs on its own queue of low
 /// priority, so that neither media nor the storage guard ever wait for it.
 ///
-/// Free space is checked each second. The directory is read only if there is a reason: too little free space, a file
-/// that was just finished, or a minute since the last time.
+/// Free space is checked each second. The directory is looked at only for a reason: too little free space, a file that
+/// was just finished, or a minute since the last look. The first look lists the directory. Each further look reads the
+/// files that the recorder reported, and a bounded number of others in turn (``SegmentInventory``), so that a look costs
+/// the same in an archive of 50,000 files as in one of 500.
 package final class Retention: RecordingObserver {
     private struct State {
         var policy: RetentionPolicy
@@ -20,16 +22,16 @@ package final class Retention: RecordingObserver {
         var isVain = false
         /// Whether space was needed so that the recording can continue, and not only because of a rule.
         var wasUrgent = false
-        /// Finished files of the channel whose names do not follow the present template. `nextDeepLook` is when the
-        /// directory is searched for them again.
-        var others: [String] = []
-        var nextDeepLook = Int64.min
-        /// Files that could not be deleted. They are skipped until the next search of the directory, so that the next
-        /// oldest files are deleted instead.
+        /// The files of the channel; nil until the directory was listed, and while a look updates it.
+        var inventory: SegmentInventory?
+        /// Files that were opened, closed or deleted since the last look.
+        var changed: Set<String> = []
+        /// The answers of the vetoes so far.
+        var answers = VetoAnswers()
+        /// Files that could not be deleted. They are skipped until `nextRetry`, so that the next oldest files are
+        /// deleted instead.
         var undeletable: Set<String> = []
-        /// The files whose content was checked: the attributes that each file had at that time, and whether it is a
-        /// recording of the channel.
-        var verdicts: [String: (file: StoredSegment, isOurs: Bool)] = [:]
+        var nextRetry = Int64.min
         /// Why the directory cannot be read; nil if it can.
         var failure: String?
         /// The reasons why files could not be deleted, so that each reason is logged once.
@@ -64,9 +66,8 @@ package final class Retention: RecordingObserver {
     private let state: Mutex<State>
 
     private static let sweepInterval: Int64 = 60_000_000_000
-    /// The interval between searches for files with other names. It is long because such files are rare, and each must
-    /// be opened to find its channel.
-    private static let deepLookInterval: Int64 = 600_000_000_000
+    /// After this time, in nanoseconds, files that could not be deleted are tried again.
+    private static let retryInterval: Int64 = 600_000_000_000
     /// The maximum number of different failures that are remembered.
     private static let mostReported = 100
 
@@ -113,13 +114,20 @@ package final class Retention: RecordingObserver {
         state.withLock { $0.isStopped = true }
     }
 
+    package func segmentOpened(fileName: String) { state.withLock { _ = $0.changed.insert(fileName) } }
     package func segmentFinished(_ record: SegmentRecord) {
         state.withLock { state in
             state.nextSweep = .min
             state.own.insert(record.fileName)
+            state.changed.insert(record.fileName)
         }
     }
-    package func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
+    package func segmentRecovered(fileName: String) {
+        state.withLock { state in
+            state.nextSweep = .min
+            state.changed.insert(fileName)
+        }
+    }
     package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
     /// Deletes at once what the rules require, and computes ``room``: the amount that can be deleted during a recording
@@ -193,49 +201,50 @@ package final class Retention: RecordingObserver {
         let row = memory == nil ? newestRow() : nil
         state.withLock { state in
             state.policy.recall(memory, newestRow: row)
-            (state.recalled, state.verdicts, state.nextDeepLook) = (generation, [:], .min)
+            state.recalled = generation
+            (state.inventory, state.answers, state.nextRetry) = (nil, VetoAnswers(), .min)
         }
     }
 
     private func deletable(_ budget: StorageBudget) -> Int64 {
         guard (try? directory.checkMount()) != nil, let look = try? look() else { return 0 }
-        var policy = state.withLock { $0.policy }
-        let bytes = policy.deletable(look, during: budget) { segment in
-            vetoes.allSatisfy { $0.mayDelete(segment.fileName) }
-        }
-        state.withLock { $0.policy = policy }
+        var (policy, answers) = state.withLock { ($0.policy, $0.answers) }
+        let bytes = policy.deletable(look, during: budget) { answers.renew($0.fileName, mayDelete) }
+        state.withLock { [policy, answers] state in (state.policy, state.answers) = (policy, answers) }
         return bytes
     }
 
-    /// Returns the files of the channel, including those whose names do not follow the present template.
+    /// Asks all vetoes.
+    private func mayDelete(_ fileName: String) -> Bool { vetoes.allSatisfy { $0.mayDelete(fileName) } }
+
+    /// Returns the files of the channel, including those with names of earlier templates.
     private func segments() throws(FileFailure) -> [StoredSegment] {
         let now = clock.now
-        var others = state.withLock { $0.nextDeepLook > now ? $0.others : nil }
-        if others == nil {
-            others = try directory.otherSegments(of: channel)
-            state.withLock { [others] state in
-                state.others = others ?? []
+        // If the directory cannot be read now, the inventory is lost, and the next look lists the directory again.
+        let changed = state.withLock { state in
+            if now >= state.nextRetry {
                 state.undeletable = []
-                state.nextDeepLook = now + Self.deepLookInterval
+                state.nextRetry = now + Self.retryInterval
             }
+            defer { state.changed = [] }
+            return state.changed
         }
-        let ownership = Ownership(directory, channel: channel)
-        let known = state.withLock { $0.verdicts }
-        var verdicts: [String: (file: StoredSegment, isOurs: Bool)] = [:]
-        let segments = try directory.segments(of: channel, others: others ?? []).filter { segment in
-            if let verdict = known[segment.fileName], verdict.file == segment {
-                verdicts[segment.fileName] = verdict
-                return verdict.isOurs
-            }
-            // Each file is opened before it is deleted. If the file's name could also belong to another channel, the
-            // file is already opened here, so that a file of another channel is not counted.
-            guard !ownership.isNamedAfterChannel(segment.fileName) else { return true }
-            guard let isOurs = ownership.owns(segment.fileName) else { return false }
-            verdicts[segment.fileName] = (segment, isOurs)
-            return isOurs
+        var inventory = state.withLock { state in
+            defer { state.inventory = nil }
+            return state.inventory
         }
-        state.withLock { [verdicts] in $0.verdicts = verdicts }
-        return segments
+        if inventory == nil {
+            inventory = try SegmentInventory(of: channel, in: directory)
+        } else {
+            try inventory?.update(changed)
+        }
+        state.withLock { [inventory] in $0.inventory = inventory }
+        return inventory?.segments ?? []
+    }
+
+    /// What looks have read since the directory was listed, and how often they have asked the vetoes; for tests.
+    var work: (read: SegmentInventory.Work, asked: Int) {
+        state.withLock { ($0.inventory?.work ?? SegmentInventory.Work(), $0.answers.asked) }
     }
 
     /// Checks once. The timer calls it on retention's queue.
@@ -279,16 +288,29 @@ package final class Retention: RecordingObserver {
         let look = try look(space)
         // No lock is held while the vetoes are asked, because a veto can take long to answer. No other thread changes
         // the policy in the meantime.
-        var policy = state.withLock { $0.policy }
-        var plan = policy.plan(look) { segment in vetoes.allSatisfy { $0.mayDelete(segment.fileName) } }
+        var (policy, answers) = state.withLock { ($0.policy, $0.answers) }
+        answers.begin()
+        var plan = policy.plan(look) { answers.mayDelete($0.fileName, mayDelete) }
+        answers.end()
         plan.problem = plan.problem ?? vetoes.lazy.compactMap(\.problem).first
-        let gone = plan.deletions.filter(delete)
+        var gone: [RetentionPolicy.Deletion] = []
+        for deletion in plan.deletions {
+            let name = deletion.segment.fileName
+            guard answers.confirms(name, mayDelete) else {
+                plan.heldFiles += 1
+                continue
+            }
+            guard delete(deletion) else { continue }
+            answers.forget(name)
+            gone.append(deletion)
+        }
         if let space, gone.contains(where: { $0.rule == .free }) {
             policy.deleted(gone.reduce(0) { $0 + $1.segment.bytes }, from: space, now: now)
         }
         let names = Set(gone.map(\.segment.fileName))
         let left = look.segments.filter { !names.contains($0.fileName) }
         publish(plan, policy, left, isVain: plan.wantsRoom && plan.deletions.isEmpty)
+        state.withLock { [answers] in $0.answers = answers }
         remember(policy.memory(look))
     }
 
@@ -335,14 +357,18 @@ package final class Retention: RecordingObserver {
         state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } }
         do throws(FileFailure) {
             guard try directory.delete(segment, of: channel) else {
-                state.withLock { _ = $0.undeletable.insert(segment.fileName) }
+                state.withLock { state in
+                    state.undeletable.insert(segment.fileName)
+                    // The next look finds out whether the file is already gone.
+                    state.changed.insert(segment.fileName)
+                }
                 return false
             }
         } catch {
             state.withLock { state in
                 state.undeletable.insert(segment.fileName)
                 // The file belongs to another channel and is not counted from now on.
-                if error.code == 0 { state.verdicts[segment.fileName] = (segment, false) }
+                if error.code == 0 { state.inventory?.disown(segment) }
             }
             // If nothing can be deleted on a disk, this is logged once, not once per file.
             let kind = error.code == 0 ? error.description : error.text
@@ -351,6 +377,7 @@ package final class Retention: RecordingObserver {
             return false
         }
         state.withLock { state in
+            state.inventory?.remove(segment.fileName)
             state.status.deletedFiles += 1
             state.status.deletedBytes += segment.bytes
         }

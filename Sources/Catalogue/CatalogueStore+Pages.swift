@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+/// Reads the rows of a time range. The number of rows that are read depends on the range and the limit, and not on the
+/// number of rows in the catalogue: the indexes are sorted by the start of files and gaps, and what begins before the
+/// range can reach into it only if it is no longer than the longest file or gap.
+extension CatalogueStore {
+    /// Returns the newest `limit` files of `channel`, including deleted ones, that overlap `range`, in milliseconds
+    /// since 1970; the newest first.
+    static func newestSegments(
+        of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
+    ) throws -> [CatalogueSegment] {
+        let kept = try newestSegments("deleted IS NULL", channel, range, limit, database)
+        let deleted = try newestSegments("deleted IS NOT NULL", channel, range, limit, database)
+        return Array((kept + deleted).sorted { ($0.start, $0.name) > ($1.start, $1.name) }.prefix(limit))
+    }
+
+    /// Returns the newest `limit` files of `channel` that were not deleted and overlap `range`, the newest first.
+    static func newestKept(
+        of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
+    ) throws -> [CatalogueSegment] { try newestSegments("deleted IS NULL", channel, range, limit, database) }
+
+    /// Deleted files have an index of their own, because a row of many deleted files can be very long.
+    private static func newestSegments(
+        _ state: String, _ channel: String, _ range: Range<Int64>, _ limit: Int, _ database: Database
+    ) throws -> [CatalogueSegment] {
+        let longest = try Int64.fetchOne(
+            database,
+            sql: "SELECT duration FROM segments WHERE channel = ? AND \(state) ORDER BY duration DESC LIMIT 1",
+            arguments: [channel])
+        return try segments(
+            "channel = ? AND \(state) AND start < ? AND start >= ? AND start + duration / 1000000 >= ?",
+            [channel, range.upperBound, earliest(range, longest), range.lowerBound],
+            by: "start DESC, name DESC LIMIT \(limit)", database)
+    }
+
+    /// Returns the newest `limit` gaps of `channel` that overlap `range`, the newest first.
+    static func newestGaps(
+        of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
+    ) throws -> [CatalogueGap] {
+        // An index contains exactly this expression.
+        let length = "ifnull(to_pts, from_pts) - from_pts"
+        let longest = try Int64.fetchOne(
+            database, sql: "SELECT \(length) FROM gaps WHERE channel = ? ORDER BY \(length) DESC LIMIT 1",
+            arguments: [channel])
+        return try Row.fetchAll(
+            database,
+            sql: """
+                SELECT * FROM gaps
+                WHERE channel = ? AND start < ? AND start >= ? AND start + (\(length)) / 1000000 >= ?
+                ORDER BY start DESC, from_pts DESC LIMIT \(limit)
+                """,
+            arguments: [channel, range.upperBound, earliest(range, longest), range.lowerBound]
+        ).compactMap(CatalogueGap.init(validating:))
+    }
+
+    /// Returns the newest `limit` events of `channel` in `range`, the newest first; empty if the database is from a
+    /// version without events.
+    static func newestEvents(
+        of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
+    ) throws -> [CatalogueEvent] {
+        guard try database.hasTable("events") else { return [] }
+        return try Row.fetchAll(
+            database,
+            sql:
+                "SELECT * FROM events WHERE channel = ? AND start < ? AND start >= ? ORDER BY start DESC LIMIT \(limit)",
+            arguments: [channel, range.upperBound, range.lowerBound]
+        ).compactMap(CatalogueEvent.init(validating:))
+    }
+
+    /// Returns the newest file of `channel` that began before `time`, in milliseconds since 1970, even if it was
+    /// deleted since.
+    static func newestSegment(
+        of channel: String, before time: Int64, _ database: Database
+    ) throws -> CatalogueSegment? {
+        try ["deleted IS NULL", "deleted IS NOT NULL"].flatMap { state in
+            try segments(
+                "channel = ? AND \(state) AND start < ?", [channel, time], by: "start DESC, name DESC LIMIT 1", database
+            )
+        }.max { ($0.start, $0.name) < ($1.start, $1.name) }
+    }
+
+    /// Returns the channels that have files or gaps, sorted. Reads one row for each channel.
+    static func channels(_ database: Database) throws -> [String] {
+        let tables = ["segments WHERE deleted IS NULL", "gaps WHERE true"]
+        let names = try tables.map { table in
+            let next = "SELECT min(channel) FROM \(table)"
+            return try String.fetchSet(
+                database,
+                sql: """
+                    WITH RECURSIVE found (channel) AS (
+                        \(next) UNION ALL
+                        SELECT (\(next) AND channel > found.channel) FROM found WHERE found.channel IS NOT NULL)
+                    SELECT channel FROM found WHERE channel IS NOT NULL
+                    """)
+        }
+        return names.reduce(into: Set<String>()) { $0.formUnion($1) }.sorted()
+    }
+
+    /// The earliest start at which a file or gap of at most `longest` nanoseconds can reach into `range`.
+    private static func earliest(_ range: Range<Int64>, _ longest: Int64?) -> Int64 {
+        let length = min(max(0, longest ?? 0), Cells.programTime.upperBound) / 1_000_000 + 1
+        let (start, overflow) = range.lowerBound.subtractingReportingOverflow(length)
+        return overflow ? .min : start
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+/// Deleted files between remaining ones are remembered, so that their absence does not count as a gap. Deleted files
+/// that follow each other without a gap become one row, because behind a file that is held for years there would
+/// otherwise be a row for each file that was deleted since.
+extension CatalogueSegment {
+    /// Returns the row for this deleted file and `next`, the deleted file after it in the run. Nil if the two must stay
+    /// two rows: something is missing between them, a file still waits for its upload, or the values would be too large
+    /// for a row.
+    func joined(with next: CatalogueSegment) -> CatalogueSegment? {
+        guard let deleted, let nextDeleted = next.deleted, let run, run == next.run, channel == next.channel,
+            programStart != nil, next.programStart != nil, isAudioAlone == next.isAudioAlone,
+            upload != .waiting, next.upload != .waiting,
+            !GapInference.gaps(in: [self, next], living: [run]).contains(where: { $0.to != nil })
+        else { return nil }
+        var joined = self
+        joined.deleted = max(deleted, nextDeleted)
+        (joined.programEnd, joined.wholeEnd, joined.lastPts) = (next.programEnd, next.wholeEnd, next.lastPts)
+        (joined.lateFrames, joined.frameDuration, joined.ending) = (next.lateFrames, next.frameDuration, next.ending)
+        // While a recorded source was silent nothing is missing, but the row must reach to its end.
+        joined.duration = max(duration + next.duration, (next.programEnd ?? 0) - (programStart ?? 0))
+        joined.frames += next.frames
+        joined.audioSamples += next.audioSamples
+        joined.bytes += next.bytes
+        joined.sha256 = nil
+        guard Cells.length.contains(joined.duration), Cells.count.contains(Int64(joined.frames)),
+            Cells.count.contains(joined.audioSamples), Cells.count.contains(joined.bytes)
+        else { return nil }
+        return joined
+    }
+}
+
+extension CatalogueSegment {
+    /// Whether this row is that of `other`, or of several files among which it is.
+    func covers(_ other: CatalogueSegment) -> Bool {
+        if name == other.name { return true }
+        guard run != nil, run == other.run, channel == other.channel, let start = programStart, let end = programEnd,
+            let otherStart = other.programStart, let otherEnd = other.programEnd
+        else { return false }
+        return start <= otherStart && otherEnd <= end
+    }
+}
+
+extension CatalogueStore {
+    /// Joins the deleted file `name` with deleted files before and after it.
+    static func joinDeleted(around name: String, _ database: Database) throws {
+        guard let segment = try segments("name = ? AND deleted IS NOT NULL", [name], by: "name", database).first,
+            let run = segment.run, let start = segment.programStart
+        else { return }
+        let before = try segments(
+            "run = ? AND channel = ? AND (program_start, name) < (?, ?)", [run, segment.channel, start, name],
+            by: "program_start DESC, name DESC LIMIT 1", database)
+        let after = try segments(
+            "run = ? AND channel = ? AND (program_start, name) > (?, ?)", [run, segment.channel, start, name],
+            by: "program_start, name LIMIT 1", database)
+        _ = try joinDeleted(before + [segment] + after, database)
+    }
+
+    /// Joins deleted files among `segments`, which are all files of a part of a run, in their order. Returns the
+    /// remaining rows.
+    static func joinDeleted(_ segments: [CatalogueSegment], _ database: Database) throws -> [CatalogueSegment] {
+        var result: [CatalogueSegment] = []
+        var changed: Set<Int> = []
+        for segment in segments {
+            guard let joined = result.last?.joined(with: segment) else {
+                result.append(segment)
+                continue
+            }
+            try database.execute(sql: "DELETE FROM segments WHERE name = ?", arguments: [segment.name])
+            result[result.count - 1] = joined
+            changed.insert(result.count - 1)
+        }
+        for index in changed { try SegmentRow(result[index]).save(database) }
+        return result
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+extension RecordingArchive {
+    /// Returns the files, gaps and events that overlap `range`, in milliseconds since 1970: of each kind the newest
+    /// `limit`. They are those of the catalogue, and no other rows of it are read; files that someone removed are left
+    /// out. If there is no catalogue that can be read, they are taken from the files.
+    package func page(_ range: Range<Int64>, limit: Int) throws -> Contents {
+        let found: Contents? = try? withCatalogue { (store) throws(CatalogueFailure) in
+            try store.hasTables() ? page(range, limit, in: store) : nil
+        }
+        if let found { return found }
+        let all = try contents()
+        let segments = all.segments.filter { segment in
+            segment.start < range.upperBound && segment.start + segment.duration / 1_000_000 >= range.lowerBound
+        }
+        let gaps = all.gaps.filter { gap in
+            let end = gap.start + ((gap.to ?? gap.from) - gap.from) / 1_000_000
+            return gap.start < range.upperBound && end >= range.lowerBound
+        }
+        let events = all.events.filter { range.contains($0.start) }
+        return Self.newest(limit, segments, gaps, events, all.notes)
+    }
+
+    private func page(
+        _ range: Range<Int64>, _ limit: Int, in store: CatalogueStore
+    ) throws(CatalogueFailure) -> Contents {
+        var (segments, gaps, events): ([CatalogueSegment], [CatalogueGap], [CatalogueEvent]) = ([], [], [])
+        try store.read { database in
+            for channel in try CatalogueStore.channels(database) {
+                segments += try CatalogueStore.newestKept(of: channel, in: range, limit: limit, database)
+                gaps += try CatalogueStore.newestGaps(of: channel, in: range, limit: limit, database)
+                events += try CatalogueStore.newestEvents(of: channel, in: range, limit: limit, database)
+            }
+        }
+        return Self.newest(limit, segments.filter { exists($0.name) }, gaps, events, [])
+    }
+
+    private static func newest(
+        _ limit: Int, _ segments: [CatalogueSegment], _ gaps: [CatalogueGap], _ events: [CatalogueEvent],
+        _ notes: [String]
+    ) -> Contents {
+        Contents(
+            segments: segments.sorted { ($0.start, $0.name) < ($1.start, $1.name) }.suffix(limit),
+            gaps: gaps.sorted { ($0.start, $0.from) < ($1.start, $1.from) }.suffix(limit),
+            events: events.sorted { $0.start < $1.start }.suffix(limit), notes: notes)
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Remembers which files the vetoes allow to be deleted, so that a look asks about a bounded number of files, however
+/// many there are.
+///
+/// Each look passes its files in the same order, the oldest first. The oldest files, which are deleted next, are asked
+/// about in each look, and the others in turn. For the rest, the last answer counts, but only to compute what could be
+/// deleted: before a deletion, ``confirms(_:_:)`` asks again. In an archive of up to twice ``most`` files, each look
+/// asks about all of them.
+struct VetoAnswers: Sendable {
+    /// How many of the oldest files each look asks about, and how many of the others in turn.
+    static let most = 250
+
+    private var answers: [String: Bool] = [:]
+    /// The files about which this look has asked.
+    private var fresh: Set<String> = []
+    /// The number of files that this look has passed so far.
+    private var passed = 0
+    /// The first of the other files about which this look asks.
+    private var turn = VetoAnswers.most
+    /// How many files without an answer this look can still ask about.
+    private var newcomers = Int.max
+    /// How often the vetoes were asked.
+    private(set) var asked = 0
+
+    /// Begins a look. The first one asks about all files.
+    mutating func begin() {
+        newcomers = answers.isEmpty ? .max : 2 * Self.most
+        fresh.removeAll()
+        passed = 0
+    }
+
+    /// Ends a look.
+    mutating func end() {
+        turn += Self.most
+        if turn >= passed { turn = Self.most }
+        // Files that disappeared without being deleted by retention leave their answers behind.
+        if answers.count > 2 * passed + 10_000 { answers.removeAll() }
+    }
+
+    /// Whether the next file, called `name`, may be deleted, by `ask` or by an earlier answer. A file without an answer
+    /// may not.
+    mutating func mayDelete(_ name: String, _ ask: (String) -> Bool) -> Bool {
+        defer { passed += 1 }
+        if passed < Self.most || (turn..<turn + Self.most).contains(passed) { return renew(name, ask) }
+        if let answer = answers[name] { return answer }
+        guard newcomers > 0 else { return false }
+        newcomers -= 1
+        return renew(name, ask)
+    }
+
+    /// Whether the file may be deleted now. Asks, unless this look has already asked.
+    mutating func confirms(_ name: String, _ ask: (String) -> Bool) -> Bool {
+        if fresh.contains(name), let answer = answers[name] { return answer }
+        return renew(name, ask)
+    }
+
+    /// Asks about the file.
+    mutating func renew(_ name: String, _ ask: (String) -> Bool) -> Bool {
+        let answer = ask(name)
+        answers[name] = answer
+        fresh.insert(name)
+        asked += 1
+        return answer
+    }
+
+    /// Forgets a file that was deleted.
+    mutating func forget(_ name: String) { answers[name] = nil }
+}

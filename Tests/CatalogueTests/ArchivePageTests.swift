@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Archive
+@testable import Catalogue
+@testable import Segmenter
+
+/// What commands read of a directory of recordings when they need only a part of it.
+@Suite struct ArchivePageTests {
+    @Test func `For an export of a range only files in it, and files without a row, are looked at`() throws {
+        let directory = try Recording.make()
+        let rows = try RecordingArchive(directory.path).onDisk().segments
+        try #require(rows.count == 5)
+        let range = rows[1].start..<rows[1].start + 1
+        var opened: Int64 = 0
+        func names() throws -> [String] {
+            opened = 0
+            let archive = try RecordingArchive(directory.path) { opened = max(opened, $0.total) }
+            return try archive.contents(overlapping: [range]).segments.map(\.name)
+        }
+        let all = rows.map(\.name)
+        var found = try names()
+        #expect(found == all && opened == 0)
+        // Two files are removed: one in the range, and one behind it.
+        for number in [1, 3] { try #require(unlink(directory.path(all[number])) == 0) }
+        found = try names()
+        #expect(found == [all[0], all[2], all[3], all[4]] && opened == 0)
+        // A file without a row is read.
+        try CatalogueStore(directory: directory.path).remove([all[4]])
+        found = try names()
+        #expect(found == [all[0], all[2], all[3], all[4]] && opened == 1)
+    }
+
+    @Test func `A page of a directory has the newest files and gaps of all channels`() throws {
+        let directory = try TemporaryDirectory()
+        for channel in ["one", "two"] {
+            let recording = try Recording(in: directory, channel: channel)
+            recording.record(225, hasGap: true)
+            recording.finish()
+        }
+        let archive = try RecordingArchive(directory.path)
+        let all = try archive.contents()
+        let byTime = all.segments.sorted { ($0.start, $0.name) < ($1.start, $1.name) }
+        #expect(Set(all.segments.map(\.channel)) == ["one", "two"] && all.gaps.count == 2)
+        let whole = try archive.page(0..<Int64.max, limit: .max)
+        #expect(whole.segments == byTime && whole.gaps.count == 2)
+        for limit in [1, 3, byTime.count] {
+            let page = try archive.page(0..<Int64.max, limit: limit)
+            #expect(page.segments == Array(byTime.suffix(limit)) && page.gaps.count == min(2, limit))
+        }
+        // The end of the range is not part of it; a file that ends in it is.
+        let first = byTime[0]
+        let end = first.start + first.duration / 1_000_000
+        #expect(try archive.page(end - 1..<end, limit: .max).segments.contains(first))
+        #expect(try !archive.page(end + 1..<end + 2, limit: .max).segments.contains(first))
+        #expect(try archive.page(0..<first.start, limit: .max).segments.isEmpty)
+        // A file that someone removed is not listed, and without a catalogue the files themselves tell.
+        try #require(unlink(directory.path(first.name)) == 0)
+        #expect(try archive.page(0..<Int64.max, limit: .max).segments == Array(byTime.dropFirst()))
+        try #require(unlink(directory.path(".relay.sqlite")) == 0)
+        let names = try archive.page(0..<Int64.max, limit: .max).segments.map(\.name)
+        #expect(names == byTime.dropFirst().map(\.name))
+    }
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import GRDB
+import GRDBSQLite
+import Media
+import TestSupport
+import Testing
+
+@testable import Archive
+@testable import Catalogue
+@testable import Segmenter
+
+/// Counts the instructions that SQLite's virtual machine executes: at least one for each row that it steps over, in a
+/// table or an index.
+private final class StepCounter {
+    private let count: UnsafeMutablePointer<Int>
+
+    init(_ store: CatalogueStore) throws {
+        count = .allocate(capacity: 1)
+        count.initialize(to: 0)
+        let place = UnsafeMutableRawPointer(count)
+        try store.read { database in
+            sqlite3_progress_handler(
+                database.sqliteConnection, 1,
+                { place in
+                    place?.assumingMemoryBound(to: Int.self).pointee += 1
+                    return 0
+                }, place)
+        }
+    }
+
+    /// Returns the number of instructions for `body`.
+    func steps(_ body: () throws -> Void) rethrows -> Int {
+        let before = count.pointee
+        try body()
+        return count.pointee - before
+    }
+
+    /// Stops counting.
+    func stop(_ store: CatalogueStore) throws {
+        try store.read { sqlite3_progress_handler($0.sqliteConnection, 0, nil, nil) }
+        count.deallocate()
+    }
+}
+
+/// What an operation on one file, or on a page of files, costs in catalogues of different sizes.
+@Suite struct CatalogueCostTests {
+    private static let second: Int64 = 1_000_000_000
+    private static let epoch: Int64 = 1_795_269_790_000
+    /// The most instructions for one operation. A page of 50 rows takes about 1500; one scan of 50,000 rows takes more
+    /// than 150,000.
+    private static let most = 12_000
+
+    /// The file with this number: it lasts a second, and a second is missing behind it.
+    private static func segment(_ number: Int, upload: UploadState? = .done) -> CatalogueSegment {
+        let start = 2 * second * Int64(number)
+        var segment = CatalogueSegment(
+            record: SegmentRecord(
+                fileName: name(number), channel: "test", sequence: number,
+                start: UTCTime(milliseconds: epoch + start / 1_000_000), programStart: start,
+                programEnd: start + second, frames: 25, audioSamples: 48_000, bytes: 1000, ending: .error, run: "r"))
+        segment.upload = upload
+        segment.sha256 = String(repeating: "0", count: 64)
+        return segment
+    }
+
+    private static func name(_ number: Int) -> String { "test_\(number).mp4" }
+
+    /// A catalogue with the files 0 to `files` - 1, and the gaps behind them. The rows are made in SQL, which is much
+    /// faster than ``CatalogueStore/put(_:living:andFindGaps:)``.
+    private static func store(files: Int) throws -> CatalogueStore {
+        let store = try CatalogueStore()
+        let numbers = """
+            WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < \(files))
+            """
+        try store.write { database in
+            try database.execute(
+                sql: """
+                    \(numbers)
+                    INSERT INTO segments (name, channel, sequence, run, start, program_start, program_end, whole_end,
+                        late_frames, frame_duration, first_pts, last_pts, duration, frames, audio_samples, bytes,
+                        sha256, ending, upload)
+                    SELECT 'test_' || n || '.mp4', 'test', n, 'r', \(epoch) + 2000 * n, 2 * n * \(second),
+                        (2 * n + 1) * \(second), (2 * n + 1) * \(second), 0, 40000000, 2 * n * \(second),
+                        2 * n * \(second) + 960000000, \(second), 25, 48000, 1000, hex(zeroblob(32)), 'error', 'done'
+                    FROM numbers
+                    """)
+            try database.execute(
+                sql: """
+                    \(numbers)
+                    INSERT INTO gaps (channel, run, start, from_pts, to_pts, frames, cause, told)
+                    SELECT 'test', 'r', \(epoch) + 2000 * n + 1000, (2 * n + 1) * \(second),
+                        iif(n + 1 < \(files), (2 * n + 2) * \(second), NULL), iif(n + 1 < \(files), 25, NULL),
+                        'writing failed or was too slow', 0
+                    FROM numbers
+                    """)
+        }
+        return store
+    }
+
+    private static func expect(
+        _ operation: String, _ files: Int, _ counter: StepCounter, _ body: () throws -> Void
+    ) rethrows {
+        let steps = try counter.steps(body)
+        #expect(steps > 0 && steps <= most, "\(operation) takes \(steps) steps with \(files) files")
+    }
+
+    @Test(arguments: [10, 1000, 50_000])
+    func `To add a file or a gap, and to note a deletion, costs the same however many files there are`(
+        files: Int
+    ) throws {
+        let store = try Self.store(files: files)
+        let counter = try StepCounter(store)
+        try Self.expect("to add a file", files, counter) { try store.put([Self.segment(files)], living: ["r"]) }
+        let end = 2 * Self.second * Int64(files) + Self.second
+        let gap = CatalogueGap(
+            channel: "test", run: "r", start: Self.epoch + end / 1_000_000, from: end, to: end + Self.second,
+            frames: 25, cause: "told", isTold: true)
+        try Self.expect("to add a gap", files, counter) { try store.put(gap) }
+        try Self.expect("to add a file of a rebuilding", files, counter) {
+            var row = Self.segment(files + 10)
+            row.run = "another"
+            try store.put([row], living: [], andFindGaps: false)
+        }
+        try Self.expect("to note a checksum", files, counter) {
+            try store.setChecksum(String(repeating: "1", count: 64), of: Self.name(files), bytes: 1000)
+        }
+        let time = UTCTime(milliseconds: Self.epoch)
+        for number in [0, 1, 5, files - 1] {
+            try Self.expect("to note a deletion", files, counter) {
+                try store.noteDeletion(of: Self.name(number), at: time)
+            }
+        }
+        try counter.stop(store)
+    }
+
+    @Test(arguments: [10, 1000, 50_000])
+    func `A page of files and gaps costs the same however many there are, wherever it is`(files: Int) throws {
+        let store = try Self.store(files: files)
+        let counter = try StepCounter(store)
+        let all = Self.epoch..<Self.epoch + 2000 * Int64(files)
+        // The newest, the oldest, and a few in the middle, where the range ends and not the limit.
+        let middle = Self.epoch + 2000 * Int64(files / 2)
+        for range in [0..<Int64.max, all, Self.epoch..<Self.epoch + 10_000, middle..<middle + 10_000] {
+            var (found, gaps): ([CatalogueSegment], [CatalogueGap]) = ([], [])
+            try Self.expect("a page", files, counter) {
+                try store.read { database in
+                    found = try CatalogueStore.newestSegments(of: "test", in: range, limit: 50, database)
+                    gaps = try CatalogueStore.newestGaps(of: "test", in: range, limit: 50, database)
+                }
+            }
+            let overlapping = (0..<files).filter { number in
+                let start = Self.epoch + 2000 * Int64(number)
+                return start < range.upperBound && start + 1000 >= range.lowerBound
+            }
+            #expect(found.compactMap(\.sequence) == Array(overlapping.suffix(50).reversed()))
+            #expect(!gaps.isEmpty && gaps.count <= 50)
+        }
+        try Self.expect("the newest file", files, counter) {
+            let newest = try store.read {
+                try CatalogueStore.newestSegment(of: "test", before: .max, $0)
+            }
+            #expect(newest?.sequence == files - 1)
+        }
+        try counter.stop(store)
+    }
+
+    @Test(arguments: [10, 1000, 50_000])
+    func `The upload backlog costs what waits, and not what is uploaded`(files: Int) throws {
+        let store = try Self.store(files: files)
+        let new = [Self.segment(files, upload: nil), Self.segment(files + 1, upload: nil)]
+        try store.put(new, living: ["r"])
+        let counter = try StepCounter(store)
+        for besides in [[], [Self.name(files)]] as [Set<String>] {
+            var backlog: UploadBacklog?
+            try Self.expect("the backlog", files, counter) {
+                backlog = try store.uploads(of: "test", besides: besides) { _ in true }.backlog
+            }
+            #expect(backlog?.files == 2 && backlog?.bytes == 2000)
+            #expect(backlog?.next?.name == Self.name(besides.isEmpty ? files : files + 1))
+            #expect(backlog?.oldestEnd == Self.epoch + 2000 * Int64(files) + 1000)
+        }
+        try Self.expect("the files without a checksum", files, counter) {
+            #expect(try store.unhashed(channel: "test").isEmpty)
+        }
+        try counter.stop(store)
+    }
+
+    @Test func `The rows of these tests are those that the catalogue makes itself`() throws {
+        let (made, expected) = (try Self.store(files: 20), try CatalogueStore())
+        try expected.put((0..<20).map { Self.segment($0) }, living: ["r"])
+        let (rows, gaps) = (try expected.segments(), try expected.gaps())
+        #expect(try made.segments() == rows)
+        #expect(try made.gaps() == gaps)
+    }
+
+    // Each file that was deleted behind a held one left a row for as long as the hold lasted.
+    @Test func `Deleted files behind a held one are one row, and the gaps stay as they were`() throws {
+        let store = try CatalogueStore()
+        // Files without gaps between them, but for one gap behind each hundredth.
+        let rows = (0..<1000).map { number in
+            var row = Self.segment(number)
+            let start = Self.second * Int64(number + number / 100)
+            (row.programStart, row.firstPts, row.start) = (start, start, Self.epoch + start / 1_000_000)
+            (row.programEnd, row.wholeEnd, row.lastPts) = (start + Self.second, start + Self.second, start)
+            return row
+        }
+        try store.put(rows, living: ["r"])
+        let gaps = try store.gaps()
+        #expect(gaps.count == 10)
+        for number in (1..<999).shuffled() {
+            try store.noteDeletion(of: Self.name(number), at: UTCTime(milliseconds: Self.epoch))
+        }
+        let deleted = try store.deletedSegments()
+        #expect(deleted.count == 10)
+        #expect(deleted.reduce(0) { $0 + $1.frames } == 998 * 25)
+        #expect(try store.gaps() == gaps)
+        try store.findGaps(living: ["r"])
+        #expect(try store.gaps() == gaps)
+        // When the hold ends, all of them are forgotten.
+        try store.noteDeletion(of: Self.name(0), at: UTCTime(milliseconds: Self.epoch))
+        #expect(try store.deletedSegments().isEmpty)
+    }
+
+    @Test func `The row of deleted files reaches over a silence between them to the end of the last one`() throws {
+        let store = try CatalogueStore()
+        let rows = (0..<4).map { number in
+            var row = Self.segment(number)
+            row.ending = .silent
+            return row
+        }
+        try store.put(rows, living: ["r"])
+        for number in [2, 1] { try store.noteDeletion(of: Self.name(number), at: UTCTime(milliseconds: Self.epoch)) }
+        let deleted = try store.deletedSegments()
+        #expect(deleted.map(\.start) == [Self.epoch + 2000] && deleted.map(\.duration) == [3 * Self.second])
+        #expect(try store.gaps().isEmpty)
+    }
+
+    @Test func `A file that comes back into a stretch of deleted files causes no gap`() throws {
+        let store = try CatalogueStore()
+        let rows = (0..<10).map { number in
+            var row = Self.segment(number)
+            let start = Self.second * Int64(number)
+            (row.programStart, row.firstPts, row.start) = (start, start, Self.epoch + start / 1_000_000)
+            (row.programEnd, row.wholeEnd, row.lastPts) = (start + Self.second, start + Self.second, start)
+            return row
+        }
+        try store.put(rows, living: ["r"])
+        let gaps = try store.gaps()
+        for number in 1..<9 { try store.noteDeletion(of: Self.name(number), at: UTCTime(milliseconds: Self.epoch)) }
+        #expect(try store.deletedSegments().count == 1)
+        try store.put([rows[4]], living: [])
+        try store.findGaps(living: ["r"])
+        #expect(try store.gaps() == gaps)
+    }
+
+    @Test func `Rows of deleted files from an earlier version are joined when the gaps are found again`() throws {
+        let store = try Self.store(files: 20)
+        try store.write { try $0.execute(sql: "UPDATE segments SET deleted = 1 WHERE sequence BETWEEN 5 AND 14") }
+        // Now each file follows the one before at once.
+        try store.write {
+            try $0.execute(
+                sql:
+                    "UPDATE segments SET program_end = program_end + \(Self.second), whole_end = whole_end + \(Self.second)"
+            )
+        }
+        try store.findGaps(living: ["r"])
+        #expect(try store.deletedSegments().map(\.sequence) == [5])
+    }
+
+    @Test func `Kept files are visited in the order of time, until the visitor has enough`() throws {
+        let directory = try TemporaryDirectory()
+        let target = try RecordDirectory.prepare(directory.path)
+        let store = try CatalogueStore(directory: directory.path)
+        let names = (0..<501).map { number in
+            SegmentName(channel: "test", start: UTCTime(milliseconds: Self.epoch), sequence: number + 1).closed
+        }
+        // Several begin at the same time.
+        let rows = names.enumerated().map { index, name in
+            var row = Self.segment(index / 3)
+            row.name = name
+            row.run = nil
+            return row
+        }
+        try store.put(rows.shuffled(), living: [])
+        let ledger = ChannelLedger(directory: target, channel: "test")
+        for most in [1, 200, 201, 1000] {
+            var visited: [String] = []
+            try ledger.visitKept { row in
+                visited.append(row.name)
+                return visited.count < most
+            }
+            #expect(visited == Array(names.prefix(most)))
+        }
+    }
+}
