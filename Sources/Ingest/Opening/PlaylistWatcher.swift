@@ -47,7 +47,7 @@ final class PlaylistWatcher: Sendable {
         let body: @Sendable () -> Void = { [weak self] in self?.look() }
         timer.withLock { timer in
             let next = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "relay.ingest.playlist"))
-            next.schedule(deadline: .now() + pause, repeating: pause, leeway: .milliseconds(200))
+            next.schedule(deadline: .now(), repeating: pause, leeway: .milliseconds(200))
             next.setEventHandler(handler: body)
             next.activate()
             timer = next
