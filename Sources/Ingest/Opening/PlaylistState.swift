@@ -46,11 +46,13 @@ final class PlaylistState: Sendable {
         let new = PlaylistWatcher(
             target: target, read: read,
             readingSince: { [weak self] in
-                let start = self?.reading.load(ordering: .acquiring) ?? .max
+                guard let self else { return nil }
+                let start = reading.load(ordering: .acquiring)
                 return start == .max ? nil : Timestamp(nanoseconds: start)
             },
             onRestart: { [weak self] in
-                self?.restarted.store(true, ordering: .releasing)
+                guard let self else { return }
+                restarted.store(true, ordering: .releasing)
                 interrupter.expire()
             })
         replaceWatcher(by: new)
