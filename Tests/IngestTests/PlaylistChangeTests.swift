@@ -4,6 +4,7 @@ import Foundation
 import LibAV
 import Logging
 import Media
+import Synchronization
 import TestSupport
 import Testing
 
@@ -118,6 +119,47 @@ struct PlaylistChangeTests {
         player.server.update { $0.count = 4 }
         try eventually("all segments are shown") { player.frames.red >= 90 }
         #expect(player.source.status.reopens == 0 && player.source.status.decodeErrors == 0)
+    }
+
+    /// A sink of packets that counts those of video between two restarts.
+    private final class Copies: PacketSourceSink {
+        private let state = Mutex<(video: [Int], isDecodable: Bool)>(([], true))
+        /// The number of packets of video before the first restart, and after each restart.
+        var video: [Int] { state.withLock { $0.video } }
+        /// Whether the video began with a keyframe each time.
+        var beginsWithKeyframes: Bool { state.withLock { $0.isDecodable } }
+
+        init() { restart() }
+
+        func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+            guard packet.track == .video else { return }
+            state.withLock { state in
+                if state.video.last == 0, !packet.isKeyframe { state.isDecodable = false }
+                state.video[state.video.count - 1] += 1
+            }
+        }
+
+        func restart() { state.withLock { $0.video.append(0) } }
+        func end(failure: String?) {}
+    }
+
+    @Test("All packets are copied of a playlist whose initialization section changes, none of them twice")
+    func copied() throws {
+        let (red, blue) = try Self.fragmented.get()
+        let server = try PlaylistServer(
+            red.segments + blue.segments, sections: ["red.mp4": red.section, "blue.mp4": blue.section],
+            .init(target: 1, count: 6, sections: [0: "red.mp4", 4: "blue.mp4"]))
+        let source = LibAVPacketSource(InputLocation(server.url), loops: false, logger: CollectedLog().logger)
+        _ = try source.open()
+        let sink = Copies()
+        source.start(into: sink)
+        defer { source.stop() }
+        // Playback begins three segments before the end of the list.
+        try eventually("the blue segments are read") { sink.video.count > 1 && sink.video[1] >= 45 }
+        server.update { $0.count = 8 }
+        try eventually("all segments are read") { sink.video[1] >= 95 }
+        #expect(sink.video == [25, sink.video[1]] && sink.video[1] <= 100 && sink.beginsWithKeyframes, "\(sink.video)")
+        #expect(source.status.reopens == 1 && source.status.decodeErrors == 0)
     }
 
     @Test("A playlist that is started again with smaller sequence numbers is opened again at once")
