@@ -8,8 +8,8 @@ import Testing
 @Suite("Initialization sections of fragmented MP4")
 struct InitializationSectionTests {
     private static func box(_ type: String, _ content: [UInt8]) -> [UInt8] {
-        let size = UInt32(content.count + 8)
-        return (0..<4).map { UInt8(truncatingIfNeeded: size >> (24 - 8 * $0)) } + Array(type.utf8) + content
+        let size = withUnsafeBytes(of: UInt32(content.count + 8).bigEndian) { Array($0) }
+        return size + Array(type.utf8) + content
     }
 
     /// A section with one track. `time` is the creation time in its headers, in `version` 0 or 1.

@@ -94,7 +94,8 @@ extension SourceMonitor {
     func checkPlaylistAdvances(_ input: String) throws(IngestError) {
         let (findEnd, end) = stall.withLock { ($0.findEnd, $0.end) }
         guard let end else { return }
-        if findEnd?(interrupter) == end {
+        // Where an earlier list of segments ended says nothing about a list that was started again.
+        if !playlist.isAtChange, findEnd?(interrupter) == end {
             throw .cannotBeOpened(input: input, reason: "its playlist has no new segment")
         }
         stall.withLock { $0.end = nil }
