@@ -48,10 +48,14 @@ enum ReadOutcome {
 extension SourceMonitor {
     /// Reads and counts the next packet of `demuxer`, or counts why there is no packet. Blocks as long as the demuxer
     /// does; if the demuxer has no data ready, pauses 5 ms. `isEnding` returns whether the caller has cancelled the
-    /// read: a cancelled read looks like a timeout, but is not recorded as a stall of the playlist.
+    /// read: a cancelled read looks like a timeout, but is not recorded as a stall of the playlist. If the playlist was
+    /// started again, the input ends.
     func read(
         _ demuxer: Demuxer, _ errors: inout ReadErrors, isEnding: () -> Bool = { false }
     ) -> ReadOutcome {
+        if playlist.isRestarted { return .over }
+        playlist.beginRead()
+        defer { playlist.endRead() }
         do throws(AVFailure) {
             guard let packet = try demuxer.readPacket() else { return .over }
             errors.noteSuccess()
@@ -64,6 +68,7 @@ extension SourceMonitor {
             case .wait: pause(.milliseconds(5))
             case .skip: noteDamage(error)
             case .fail:
+                if playlist.isRestarted { return .over }
                 noteDamage(error)
                 if error.isTimedOut, demuxer.targetDuration != nil, !isEnding() { noteStall() }
             }

@@ -33,6 +33,8 @@ final class SourceMonitor: Sendable {
     private let hasRepairedSamples = Atomic(false)
     /// The point at which the playlist last stalled, and the function that finds a playlist's end.
     let stall = Mutex(PlaylistStall())
+    /// Where and why the next demuxer of a playlist continues at once.
+    let playlist = PlaylistState()
 
     /// Creates a monitor of a source that has not begun. Without a `logger` the source logs nothing.
     init(
@@ -82,13 +84,16 @@ final class SourceMonitor: Sendable {
         interrupter.interrupt()
         stopSignal.signal()
         srt.withLock { $0 }?.stop()
+        playlist.unwatch()
         // Dropping the last reference to a kept connection closes it. This happens here, outside of the lock.
         _ = takeKept()
     }
 
     /// Keeps the connection of `demuxer` open for the next demuxer, but only if the codec configuration of a stream
-    /// changes at this point, or if `failure` is a failure to decode.
+    /// changes at this point, or if `failure` is a failure to decode. If the demuxer read a playlist whose next segment
+    /// is coded in another way, the next demuxer begins with that segment.
     func keepConnection(of demuxer: Demuxer, after failure: IngestError? = nil) {
+        if failure == nil, let address = demuxer.nextInitialization { playlist.resume(at: address) }
         guard let bytes = demuxer.transportStream, !isStopped else { return }
         let isFailure = if case .cannotBeDecoded? = failure { true } else { false }
         guard isFailure || failure == nil && bytes.isChanged else { return }
@@ -105,8 +110,8 @@ final class SourceMonitor: Sendable {
     }
 
     /// Whether the input must be opened again without a pause, because the codec configuration of one of its streams
-    /// has changed.
-    var isAtChange: Bool { continuation.withLock { $0?.isChange == true } }
+    /// has changed, or its playlist was started again.
+    var isAtChange: Bool { playlist.isAtChange || continuation.withLock { $0?.isChange == true } }
 
     /// Returns the connection on which the next demuxer continues; nil if the next demuxer must connect by itself.
     func takeContinuation() -> TransportStreamBytes? {
@@ -204,6 +209,7 @@ final class SourceMonitor: Sendable {
     /// failure if the source was stopped. Returns the failure if it counts.
     @discardableResult
     func noteEnd(_ failure: IngestError?) -> IngestError? {
+        playlist.unwatch()
         let failed = isStopped ? nil : failure
         update {
             $0.state = failed == nil ? .ended : .failed
@@ -245,35 +251,5 @@ final class SourceMonitor: Sendable {
         let before = clock.now
         sink.waitForRoom(timeout: .milliseconds(20))
         if clock.now - before < 1_000_000 { pause(.milliseconds(2)) }
-    }
-}
-
-/// The state of a playlist that stopped growing, kept so that its last segments are not played again.
-struct PlaylistStall: Sendable {
-    /// Asks the server for the media sequence number of the playlist's next segment; nil if it is not known.
-    var findEnd: (@Sendable (Interrupter) -> Int64?)?
-    /// The media sequence number of the segment that was missing when the playlist stalled; nil if the playlist has not
-    /// stalled, or was opened since then.
-    var end: Int64?
-}
-
-extension SourceMonitor {
-    /// Records a stall. Called when a read of a playlist took too long: there is no new segment, or the server does not
-    /// answer. Stores where the playlist ends. Blocks until the server has answered. Called on the reading thread.
-    func noteStall() {
-        let end = stall.withLock { $0.findEnd }?(interrupter)
-        stall.withLock { $0.end = end }
-    }
-
-    /// Throws if the playlist of the input `input` still ends where it stalled, because its last segments were already
-    /// played. If the playlist cannot be read, does nothing; libavformat then reports the reason when it opens the
-    /// input. Blocks.
-    func checkPlaylistAdvances(_ input: String) throws(IngestError) {
-        let (findEnd, end) = stall.withLock { ($0.findEnd, $0.end) }
-        guard let end else { return }
-        if findEnd?(interrupter) == end {
-            throw .cannotBeOpened(input: input, reason: "its playlist has no new segment")
-        }
-        stall.withLock { $0.end = nil }
     }
 }

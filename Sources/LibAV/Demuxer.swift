@@ -41,6 +41,12 @@ package final class Demuxer {
         /// calls it when it knows the format's name, and passes its interrupter, which the closure may use. The
         /// duration determines the time limit of probing and of each read: see ``Demuxer/readTimeout(_:target:)``.
         package var targetDuration: (@Sendable (_ formatName: String, Interrupter) -> Duration?)?
+        /// Whether a live HLS playlist ends in front of the first segment whose initialization section describes another
+        /// coding. ``Demuxer/nextInitialization`` is the address of this section.
+        package var endsAtInitialization = false
+        /// Whether a live FLV stream is probed only briefly. libavformat would wait up to 5 s for a track that does not
+        /// exist.
+        package var probesFLVBriefly = false
 
         package init(
             format: String? = nil, values: [String: String] = [:], openTimeout: Duration? = nil,
@@ -56,6 +62,8 @@ package final class Demuxer {
     let context: UnsafeMutablePointer<AVFormatContext>
     /// Passes the bytes to libavformat, if the input is not a URL.
     private let reader: ByteReader?
+    /// Finds the segments of a playlist that are coded in another way; nil for other inputs.
+    let initializations: InitializationWatch?
     private let interrupter: Interrupter
     private let subject: String
     /// The maximum duration of a playlist's segments, if it is known; nil for an input without segments.
@@ -114,8 +122,11 @@ package final class Demuxer {
         self.interrupter = interrupter
         self.subject = subject
         self.reader = reader
+        let initializations = options.endsAtInitialization ? InitializationWatch() : nil
+        self.initializations = initializations
         interrupter.allow(options.openTimeout)
-        context = try Self.open(url, reader, options, interrupter, subject)
+        context = try Self.open(url, reader, initializations, options, interrupter, subject)
+        initializations?.begin(context)
         targetDuration = options.targetDuration?(Self.formatName(of: context), interrupter)
         readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
         // If the playlist has only just begun, probing waits for its next segment.
@@ -124,6 +135,7 @@ package final class Demuxer {
         if let before = known, !before.areTracks(of: context) { known = nil }
         do {
             known?.shortenProbe(of: context)
+            if options.probesFLVBriefly { Self.shortenProbeOfFLV(context) }
             let probed = Self.probe(context, mostPixels: options.mostPixels)
             try Self.check(probed, "probe", subject, interrupter)
             try known?.complete(context, subject: subject)
@@ -181,7 +193,7 @@ package final class Demuxer {
     /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several names, separated by commas.
     package var formatName: String { Self.formatName(of: context) }
 
-    private static func formatName(of context: UnsafeMutablePointer<AVFormatContext>) -> String {
+    static func formatName(of context: UnsafeMutablePointer<AVFormatContext>) -> String {
         context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? ""
     }
 
@@ -234,6 +246,8 @@ package final class Demuxer {
         isWaiting = Self.keepsDeadline(after: code, interrupter)
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
         try Self.check(code, "read", subject, interrupter)
+        // The rendition that has not ended could continue alone for any time.
+        if nextInitialization != nil, hasSeveralPlaylists { return nil }
         if box.streamIndex >= openedStreams, let continued = streamContinued(by: box.streamIndex) {
             box.move(to: continued)
         }
@@ -276,7 +290,8 @@ package final class Demuxer {
 
 extension Demuxer {
     private static func open(
-        _ url: String, _ reader: ByteReader?, _ options: Options, _ interrupter: Interrupter, _ subject: String
+        _ url: String, _ reader: ByteReader?, _ initializations: InitializationWatch?, _ options: Options,
+        _ interrupter: Interrupter, _ subject: String
     ) throws(AVFailure) -> UnsafeMutablePointer<AVFormatContext> {
         var format: UnsafePointer<AVInputFormat>?
         if let name = options.format {
@@ -293,6 +308,7 @@ extension Demuxer {
         // The demuxer retains the interrupter for as long as the context lives.
         allocated.pointee.interrupt_callback = interrupter.callback
         if let reader { allocated.pointee.pb = reader.context }
+        initializations?.install(in: allocated)
         if options.isPolled { allocated.pointee.flags |= AVFMT_FLAG_NONBLOCK }
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }

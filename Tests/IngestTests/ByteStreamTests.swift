@@ -59,6 +59,26 @@ struct ByteStreamTests {
         #expect(expected.count > 40 && expected == found)
     }
 
+    @Test("A live FLV stream with one track is probed for two seconds at most")
+    func oneTrack() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=d=12:s=640x360:r=25", "-c:v", "libx264", "-g", "25", "-pix_fmt", "yuv420p",
+            suffix: ".flv")
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+        func consumed(briefly: Bool) throws -> Int {
+            let stream = Pieces(bytes)
+            var options = Demuxer.Options(format: "flv")
+            options.probesFLVBriefly = briefly
+            let demuxer = try Demuxer(reading: stream, options: options, interrupter: Interrupter(), subject: "flv")
+            let consumed = stream.consumed
+            #expect(demuxer.bestVideo?.video?.width == 640)
+            #expect(try stamps(demuxer).count == 300)
+            return consumed
+        }
+        let (brief, usual) = (try consumed(briefly: true), try consumed(briefly: false))
+        #expect(brief * 3 < usual * 2, "\(brief) and \(usual) of \(bytes.count) bytes")
+    }
+
     @Test("An input that is opened again with the same tracks is probed briefly, and with other tracks completely")
     func knownTracks() throws {
         func bytes(_ codec: String) throws -> [UInt8] {

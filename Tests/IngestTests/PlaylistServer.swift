@@ -14,16 +14,28 @@ final class PlaylistServer: Sendable {
         /// The number of listed segments.
         var count: Int
         var hasEnded = false
+        /// The media sequence number of the first segment in the list; nil means that it is the segment's number.
+        var sequence: Int?
+        /// The names of the initialization sections, each by the number of the first segment that needs it.
+        var sections: [Int: String] = [:]
+
+        /// The name of the initialization section that the list has to name in front of a segment, if any.
+        func section(before number: Int) -> String? {
+            let start = number == first ? sections.keys.filter { $0 <= number }.max() : number
+            return start.flatMap { sections[$0] }
+        }
     }
 
     let port: UInt16
     private let descriptor: Int32
     private let segments: [Data]
+    private let sections: [String: Data]
     private let state: Mutex<(playlist: Playlist, isSilent: Bool)>
 
-    /// A server of these segments, one second each; `playlist` selects those that are listed.
-    init(_ segments: [Data], _ playlist: Playlist) throws {
-        self.segments = segments
+    /// A server of these segments, one second each; `playlist` selects those that are listed. Segments of fragmented MP4
+    /// need `sections`, their initialization sections.
+    init(_ segments: [Data], sections: [String: Data] = [:], _ playlist: Playlist) throws {
+        (self.segments, self.sections) = (segments, sections)
         state = Mutex((playlist, false))
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
@@ -93,6 +105,7 @@ final class PlaylistServer: Sendable {
 
     private func body(of path: String) -> Data? {
         if path == "/live.m3u8" { return Data(text.utf8) }
+        if let section = sections[String(path.dropFirst())] { return section }
         guard let number = Int(path.dropFirst().prefix { $0 != "." }), segments.indices.contains(number) else {
             return nil
         }
@@ -101,9 +114,16 @@ final class PlaylistServer: Sendable {
 
     private var text: String {
         let playlist = state.withLock { $0.playlist }
-        var lines = ["#EXTM3U", "#EXT-X-VERSION:3", "#EXT-X-TARGETDURATION:\(playlist.target)"]
-        lines.append("#EXT-X-MEDIA-SEQUENCE:\(playlist.first)")
-        for number in playlist.first..<playlist.first + playlist.count { lines += ["#EXTINF:1.0,", "\(number).ts"] }
+        let (version, suffix) = playlist.sections.isEmpty ? (3, "ts") : (7, "m4s")
+        var lines = ["#EXTM3U", "#EXT-X-VERSION:\(version)", "#EXT-X-TARGETDURATION:\(playlist.target)"]
+        lines.append("#EXT-X-MEDIA-SEQUENCE:\(playlist.sequence ?? playlist.first)")
+        for number in playlist.first..<playlist.first + playlist.count {
+            if let section = playlist.section(before: number) {
+                if number != playlist.first { lines.append("#EXT-X-DISCONTINUITY") }
+                lines.append("#EXT-X-MAP:URI=\"\(section)\"")
+            }
+            lines += ["#EXTINF:1.0,", "\(number).\(suffix)"]
+        }
         if playlist.hasEnded { lines.append("#EXT-X-ENDLIST") }
         return lines.joined(separator: "\n") + "\n"
     }

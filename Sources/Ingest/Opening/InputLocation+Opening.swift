@@ -11,15 +11,27 @@ extension InputLocation {
     /// `monitor` can end this call, and later reads from the demuxer. If the input was open before and has the same
     /// tracks again, it is probed only briefly.
     func openDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
+        monitor.playlist.unwatch()
         let demuxer = try connectDemuxer(options, monitor: monitor)
         monitor.knownTracks = KnownTracks(of: demuxer)
+        watchPlaylist(of: demuxer, monitor)
         return demuxer
+    }
+
+    /// Watches the playlist that `demuxer` reads, if it is a live HLS playlist.
+    private func watchPlaylist(of demuxer: Demuxer, _ monitor: SourceMonitor) {
+        let isHLS = demuxer.formatName.split(separator: ",").contains("hls")
+        guard isHLS, demuxer.duration == nil, let target = demuxer.targetDuration else { return }
+        monitor.playlist.watch(target: target, interrupter: monitor.interrupter, wholePlaylist)
     }
 
     private func connectDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         let (url, usual) = demuxerSettings(options)
         var settings = usual
         settings.known = monitor.knownTracks
+        if let address = monitor.playlist.takeChange() {
+            settings.values["live_start_index"] = "\(startIndex(at: address, monitor.interrupter))"
+        }
         if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }
         if let address = srtAddress { return try openSRT(at: address, monitor) }
         let bytes: AddressBytes
@@ -109,6 +121,8 @@ extension InputLocation {
             var options = Demuxer.Options(
                 values: values, openTimeout: listens ? nil : .seconds(15), readTimeout: .seconds(10))
             options.targetDuration = targetDuration
+            options.endsAtInitialization = scheme == "http" || scheme == "https"
+            options.probesFLVBriefly = true
             options.mostPixels = LargestFrame.pixels
             options.arrivalClock = SystemClock()
             return (text, options)

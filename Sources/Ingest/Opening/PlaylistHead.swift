@@ -13,18 +13,34 @@ struct PlaylistHead: Sendable, Hashable {
     private(set) var target: Duration?
     /// The address of the first variant, as written in the playlist (4.3.4.2); nil for a list of segments.
     private(set) var variant: String?
+    /// The media sequence number of the playlist's first segment (4.3.3.2).
+    private(set) var first: Int64 = 0
     /// The media sequence number that follows the playlist's last segment (4.3.3.2); nil for a list of variants.
     private(set) var end: Int64?
+    /// The initialization sections of the segments (4.3.2.5), in the order of the playlist.
+    private var sections: [Section] = []
+
+    /// An initialization section, as it is listed.
+    private struct Section: Sendable, Hashable {
+        let reference: Substring
+        /// The offset of the section in its resource; nil if the section is the whole resource.
+        let offset: Int64?
+        /// The media sequence number of the first segment that needs the section.
+        let first: Int64
+    }
 
     /// Reads `text`, which can be cut off at its end; nil if it is not a playlist.
     init?(_ text: String) {
         let lines = text.split(whereSeparator: \.isNewline)
         guard lines.first?.hasPrefix("#EXTM3U") == true else { return nil }
         var isVariant = false
-        var (first, segments) = (Int64(0), Int64(0))
+        var segments = Int64(0)
         for line in lines {
             first = Self.value(of: "#EXT-X-MEDIA-SEQUENCE:", in: line).flatMap { Int64($0) } ?? first
             if line.hasPrefix("#EXTINF:") { segments += 1 }
+            if let section = Self.section(in: line, before: first &+ segments), !repeats(section) {
+                sections.append(section)
+            }
             if let value = Self.value(of: "#EXT-X-TARGETDURATION:", in: line).flatMap({ Int64($0) }),
                 (1...Self.longestTarget).contains(value)
             {
@@ -34,6 +50,47 @@ struct PlaylistHead: Sendable, Hashable {
             isVariant = line.hasPrefix("#EXT-X-STREAM-INF:") || (isVariant && line.hasPrefix("#"))
         }
         if variant == nil { end = first &+ segments }
+    }
+
+    /// The number of segments in front of the segments that need the initialization section at `address`: those that
+    /// were added last, if the section is listed more than once. Nil if the section is not listed.
+    func segments(before address: InitializationAddress) -> Int? {
+        let section = sections.last { $0.offset == address.offset && Self.names($0.reference, address.url) }
+        guard let section, let end, section.first < end else { return nil }
+        return Int(exactly: section.first &- first)
+    }
+
+    /// Whether `reference` can mean the resource at `url`. Folders at the beginning of a relative reference are left to
+    /// libavformat.
+    private static func names(_ reference: Substring, _ url: String) -> Bool {
+        var rest = reference
+        while let folder = ["./", "../"].first(where: { rest.hasPrefix($0) }) { rest = rest.dropFirst(folder.count) }
+        if rest.isEmpty { return false }
+        return rest.hasPrefix("/") || rest.contains("://") ? url.hasSuffix(rest) : url.hasSuffix("/\(rest)")
+    }
+
+    /// The initialization section that `line` names for the segments from `number` on; nil if it names none.
+    private static func section(in line: Substring, before number: Int64) -> Section? {
+        guard let attributes = value(of: "#EXT-X-MAP:", in: line), let uri = quoted("URI", in: attributes) else {
+            return nil
+        }
+        // `BYTERANGE="length@offset"`, with a length only if the section begins with the resource's first byte.
+        let range = quoted("BYTERANGE", in: attributes)
+        let offset = range.map { range in
+            range.firstIndex(of: "@").flatMap { Int64(range[range.index(after: $0)...]) } ?? 0
+        }
+        return Section(reference: uri, offset: offset, first: number)
+    }
+
+    /// The value of the attribute `name`, a string in quotes.
+    private static func quoted(_ name: String, in attributes: Substring) -> Substring? {
+        guard let mark = attributes.firstRange(of: name + "=\"") else { return nil }
+        return attributes[mark.upperBound...].prefix { $0 != "\"" }
+    }
+
+    /// Whether the segments in front of `section` need the same initialization section.
+    private func repeats(_ section: Section) -> Bool {
+        sections.last.map { $0.reference == section.reference && $0.offset == section.offset } ?? false
     }
 
     private static func value(of tag: String, in line: Substring) -> Substring? {
@@ -72,9 +129,19 @@ extension InputLocation {
 
     /// Returns the media sequence number that the next segment of the playlist at this address will have; nil if the
     /// number is not known. Blocks for at most 6 s.
-    @Sendable func playlistEnd(_ interrupter: Interrupter) -> Int64? {
+    @Sendable func playlistEnd(_ interrupter: Interrupter) -> Int64? { wholePlaylist(interrupter)?.end }
+
+    /// Returns the playlist at this address; nil if it cannot be read completely. Blocks for at most 6 s.
+    @Sendable func wholePlaylist(_ interrupter: Interrupter) -> PlaylistHead? {
         // If the playlist is longer than the limit, only its beginning was read, so its end is not known.
-        mediaPlaylist(interrupter).flatMap { $0.isWhole ? $0.head.end : nil }
+        mediaPlaylist(interrupter).flatMap { $0.isWhole ? $0.head : nil }
+    }
+
+    /// Returns the value of libavformat's option `live_start_index` with which the playlist at this address begins with
+    /// the segments that need the initialization section at `address`; the last segment if this is not known. Blocks
+    /// for at most 6 s.
+    func startIndex(at address: InitializationAddress, _ interrupter: Interrupter) -> Int {
+        mediaPlaylist(interrupter)?.head.segments(before: address) ?? -1
     }
 
     /// Reads the beginning of the list of segments at this address. If the address is a list of variants, reads the

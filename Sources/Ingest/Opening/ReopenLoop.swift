@@ -4,7 +4,8 @@ internal import LibAV
 internal import Media
 
 /// Plays an input, and opens it again when it ends or fails, until it is stopped or a new attempt cannot help. The
-/// input is opened again after 1 to 5 s, or at once if only the codec of a stream has changed. Used by one thread.
+/// input is opened again after 1 to 5 s, or at once if only the codec of a stream has changed or a playlist was started
+/// again. Used by one thread.
 final class ReopenLoop {
     private let name: String
     private let monitor: SourceMonitor
@@ -53,9 +54,11 @@ final class ReopenLoop {
         _ open: () throws(IngestError) -> Input, streams: (Input) -> [StreamInfo]
     ) throws(IngestError) -> Input {
         try monitor.checkPlaylistAdvances(name)
-        let isAtChange = monitor.isAtChange
+        let (isAtChange, isRestarted) = (monitor.isAtChange, monitor.playlist.isRestarted)
         let input = try open()
-        if isAtChange {
+        if isRestarted {
+            monitor.notePlaylistRestart(name)
+        } else if isAtChange {
             monitor.noteChange(name, streams(input))
         } else {
             monitor.noteOpenAgain(name, isWorthLogging: schedule.isWorthLogging)

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Logging
+internal import Media
+internal import Synchronization
+
+/// What a source's threads share about the live playlist that it reads.
+final class PlaylistState: Sendable {
+    private let next = Mutex<InitializationAddress?>(nil)
+    private let restarted = Atomic(false)
+    /// When the read of a packet began that is under way, in nanoseconds of the system's clock; otherwise `max`.
+    private let reading = Atomic(Int64.max)
+    private let watcher = Mutex<PlaylistWatcher?>(nil)
+
+    /// Whether the playlist was started again, so that the open demuxer would wait for a segment that never comes.
+    var isRestarted: Bool { restarted.load(ordering: .acquiring) }
+
+    /// Whether the input must be opened again without a pause.
+    var isAtChange: Bool { isRestarted || next.withLock { $0 != nil } }
+
+    /// Makes the next demuxer begin with the segments that need the initialization section at `address`.
+    func resume(at address: InitializationAddress) { next.withLock { $0 = address } }
+
+    /// The initialization section of the first segment that the next demuxer reads; nil if it begins near the end of
+    /// the playlist. The change counts as handled.
+    func takeChange() -> InitializationAddress? {
+        restarted.store(false, ordering: .releasing)
+        return next.withLock { next in
+            defer { next = nil }
+            return next
+        }
+    }
+
+    /// Called before a packet is read, so that ``PlaylistWatcher`` knows how long the read takes.
+    func beginRead() { reading.store(SystemClock().now, ordering: .releasing) }
+
+    /// Called when the read of a packet has ended.
+    func endRead() { reading.store(.max, ordering: .releasing) }
+
+    /// Watches the open playlist, whose segments last up to `target`, until ``unwatch()``. `read` reads the playlist.
+    /// If it was started again, `interrupter` ends the read that is under way.
+    func watch(
+        target: Duration, interrupter: Interrupter, _ read: @escaping @Sendable (Interrupter) -> PlaylistHead?
+    ) {
+        let new = PlaylistWatcher(
+            target: target, read: read,
+            readingSince: { [weak self] in
+                guard let self else { return nil }
+                let start = reading.load(ordering: .acquiring)
+                return start == .max ? nil : Timestamp(nanoseconds: start)
+            },
+            onRestart: { [weak self] in
+                guard let self else { return }
+                restarted.store(true, ordering: .releasing)
+                interrupter.expire()
+            })
+        replaceWatcher(by: new)
+        // If the source was stopped in the meantime, ``unwatch()`` did not find the new watcher.
+        if interrupter.isInterrupted { unwatch() }
+    }
+
+    /// Ends the watch of the playlist.
+    func unwatch() { replaceWatcher(by: nil) }
+
+    private func replaceWatcher(by new: PlaylistWatcher?) {
+        let old = watcher.withLock { watcher in
+            defer { watcher = new }
+            return watcher
+        }
+        old?.stop()
+    }
+}
+
+/// The state of a playlist that stopped growing, kept so that its last segments are not played again.
+struct PlaylistStall: Sendable {
+    /// Asks the server for the media sequence number of the playlist's next segment; nil if it is not known.
+    var findEnd: (@Sendable (Interrupter) -> Int64?)?
+    /// The media sequence number of the segment that was missing when the playlist stalled; nil if the playlist has not
+    /// stalled, or was opened since then.
+    var end: Int64?
+}
+
+extension SourceMonitor {
+    /// Called when a read of a playlist took too long: there is no new segment, or the server does not answer. Stores
+    /// where the playlist ends. Blocks until the server has answered. Called on the reading thread.
+    func noteStall() {
+        let end = stall.withLock { $0.findEnd }?(interrupter)
+        stall.withLock { $0.end = end }
+    }
+
+    /// Throws as long as the playlist of the input `input` still ends where it stalled, because its last segments were
+    /// already played. If the playlist cannot be read, does nothing, and libavformat reports why. Blocks.
+    func checkPlaylistAdvances(_ input: String) throws(IngestError) {
+        let (findEnd, end) = stall.withLock { ($0.findEnd, $0.end) }
+        guard let end else { return }
+        // Where an earlier list of segments ended says nothing about a list that was started again.
+        if !playlist.isAtChange, findEnd?(interrupter) == end {
+            throw .cannotBeOpened(input: input, reason: "its playlist has no new segment")
+        }
+        stall.withLock { $0.end = nil }
+    }
+
+    /// Logs that the input named `input` was opened again because its playlist was started again.
+    func notePlaylistRestart(_ input: String) {
+        logger.notice("the playlist was started again, so the input was opened again", metadata: ["input": "\(input)"])
+        update { $0.reopens += 1 }
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+
+/// The address of an initialization section in a playlist (RFC 8216, 4.3.2.5).
+package struct InitializationAddress: Sendable, Hashable {
+    /// The absolute URL. It can contain secrets, so it must not be logged.
+    package let url: String
+    /// The offset of the section in the resource, in bytes; nil if the section is the whole resource.
+    package let offset: Int64?
+
+    /// The address of the section at `offset` in the resource `url`.
+    package init(url: String, offset: Int64?) { (self.url, self.offset) = (url, offset) }
+}
+
+/// Ends a live HLS playlist of fragmented MP4 in front of the first segment that is coded in another way, so that a new
+/// demuxer can continue there.
+///
+/// libavformat's `hls` demuxer passes each new initialization section to the demuxer of the segments, which keeps the
+/// first section and skips the others. The segments after a change, for example those of an advertisement, would then
+/// be decoded with the wrong configuration. This object opens the resources of the playlist for libavformat and reads
+/// the initialization sections itself. Only the demuxer's thread may use it.
+final class InitializationWatch {
+    /// The type of libavformat's function that opens a resource.
+    private typealias Opener =
+        @convention(c) (
+            UnsafeMutablePointer<AVFormatContext>?, UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>?,
+            UnsafePointer<CChar>?, Int32, UnsafeMutablePointer<OpaquePointer?>?
+        ) -> Int32
+
+    /// libavformat reads as much of an initialization section at most (`max_init_section_size` in `hls.c`).
+    private static let longestSection = 1 << 20
+    /// The box with which an initialization section begins. Segments of a playlist begin with other boxes (RFC 8216,
+    /// 3.3).
+    private static let firstBoxes = [Array("ftyp".utf8), Array("moov".utf8)]
+
+    /// libavformat's own function.
+    private var opener: Opener?
+    /// The sections that were read while the playlist was opened: one of each variant and rendition.
+    private var known: [InitializationSection] = []
+    private var isOpening = true
+
+    /// The section at which the playlist ended for this demuxer; nil as long as it has not ended.
+    private(set) var refused: InitializationAddress?
+
+    /// Makes `context`, which is not open yet, open its resources through this object. The object must live as long as
+    /// the context.
+    func install(in context: UnsafeMutablePointer<AVFormatContext>) {
+        opener = context.pointee.io_open
+        context.pointee.opaque = Unmanaged.passUnretained(self).toOpaque()
+        context.pointee.io_open = { context, opened, url, flags, options in
+            guard let context, let opened, let url, let opaque = context.pointee.opaque else {
+                return relay_averror(EINVAL)
+            }
+            let watch = Unmanaged<InitializationWatch>.fromOpaque(opaque).takeUnretainedValue()
+            return watch.open(context, opened, url, flags, options)
+        }
+    }
+
+    /// Called when `context` is open: from now on, a section with another coding ends a live playlist.
+    func begin(_ context: UnsafeMutablePointer<AVFormatContext>) {
+        guard !known.isEmpty, context.pointee.duration.asTimestamp == nil, let hls = context.pointee.priv_data else {
+            return
+        }
+        isOpening = false
+        // On a connection that is kept open, `hls` requests the next resource without the function that is replaced
+        // here.
+        av_opt_set_int(hls, "http_persistent", 0, 0)
+    }
+
+    private func open(
+        _ context: UnsafeMutablePointer<AVFormatContext>,
+        _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>, _ url: UnsafePointer<CChar>,
+        _ flags: Int32, _ options: UnsafeMutablePointer<OpaquePointer?>?
+    ) -> Int32 {
+        guard let opener else { return relay_averror(EINVAL) }
+        // The playlist itself is opened before the format is known.
+        guard context.pointee.iformat != nil, Demuxer.formatName(of: context).split(separator: ",").contains("hls")
+        else {
+            return opener(context, opened, url, flags, options)
+        }
+        // libavformat removes the options that it has used.
+        var copy: OpaquePointer?
+        defer { av_dict_free(&copy) }
+        av_dict_copy(&copy, options?.pointee, 0)
+        let code = opener(context, opened, url, flags, options)
+        guard code >= 0, let resource = opened.pointee, Self.isSection(resource) else { return code }
+        guard let bytes = Self.content(of: resource) else {
+            // It is a segment that begins like an initialization section.
+            avio_closep(opened)
+            return opener(context, opened, url, flags, &copy)
+        }
+        avio_closep(opened)
+        if let section = InitializationSection(bytes), !known.contains(section) {
+            guard isOpening else {
+                let offset = av_dict_get(copy, "offset", nil, 0)?.pointee.value.map { String(cString: $0) }
+                refused = InitializationAddress(url: String(cString: url), offset: offset.flatMap { Int64($0) })
+                return relay_averror_eof
+            }
+            known.append(section)
+        }
+        return Self.open(bytes, opened)
+    }
+
+    /// Whether `resource`, of which nothing was read yet, begins like an initialization section. Its position stays the
+    /// same.
+    private static func isSection(_ resource: UnsafeMutablePointer<AVIOContext>) -> Bool {
+        var start = [UInt8](repeating: 0, count: 8)
+        let count = avio_read_partial(resource, &start, Int32(start.count))
+        // The bytes are still in the buffer, so that this does not make a request.
+        guard count > 0, avio_skip(resource, -Int64(count)) >= 0 else { return false }
+        return count == 8 && firstBoxes.contains(Array(start[4...]))
+    }
+
+    /// The whole content of `resource`; nil if it is too long for an initialization section, or cannot be read.
+    private static func content(of resource: UnsafeMutablePointer<AVIOContext>) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: longestSection)
+        let count = Int(avio_read(resource, &bytes, Int32(bytes.count)))
+        guard count > 0, count < bytes.count, resource.pointee.error == 0 else { return nil }
+        return Array(bytes.prefix(count))
+    }
+
+    /// Opens `bytes` as a resource. Returns libavformat's status code.
+    private static func open(
+        _ bytes: [UInt8], _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>
+    ) -> Int32 {
+        var text = [CChar](repeating: 0, count: (bytes.count + 2) / 3 * 4 + 1)
+        guard av_base64_encode(&text, Int32(text.count), bytes, Int32(bytes.count)) != nil else {
+            return relay_averror(ENOMEM)
+        }
+        let encoded = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return avio_open2(opened, "data:video/mp4;base64," + encoded, AVIO_FLAG_READ, nil, nil)
+    }
+}
