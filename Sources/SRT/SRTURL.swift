@@ -70,7 +70,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         let query = try Query(OptionList(query: parts.query, of: "SRT", aliases: SRTOption.aliases), role)
         mode = query.mode ?? (parts.host.isEmpty ? .listener : .caller)
         guard mode == .listener || !parts.host.isEmpty else { throw AddressError("The address has no host to call.") }
-        host = parts.host.isEmpty ? "127.0.0.1" : parts.host
+        host = mode == .listener ? HostAddress.listening(at: parts.host) : parts.host
         self.port = port
         options = query.options
         local = try query.local(for: mode, port: port)

@@ -34,6 +34,15 @@ import Testing
         #expect(try SRTURL("srt://[::1]:9000").host == "::1")
     }
 
+    @Test("SRT listeners that bind the same local address have the same host, and the host of a caller is not changed")
+    func spellings() throws {
+        for host in ["localhost", "127.1", "[::ffff:127.0.0.1]", ""] {
+            #expect(try SRTURL("srt://\(host):9000?mode=listener").host == "127.0.0.1", "\(host)")
+        }
+        #expect(try SRTURL("srt://[0:0::1]:9000?mode=listener").host == "::1")
+        #expect(try SRTURL("srt://localhost:9000").host == "localhost")
+    }
+
     @Test(
         "An invalid SRT address is refused in one sentence",
         arguments: [
