@@ -132,6 +132,16 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         return HostAddress.any(port: port).first { $0.family == remote.family }
     }
 
+    /// What a listener's UDP socket depends on: the local address and some options. A new listener can open the port while
+    /// callers of a closed one are still connected, if both have the same value, because libsrt then lets it share
+    /// their UDP socket.
+    package var listeningSocket: String {
+        let shared = [SRTOption.ipttl, .iptos, .mss, .ipv6only].map { option in
+            options[option].map { "\(option.rawValue)=\($0)" } ?? ""
+        }
+        return ([host] + shared).joined(separator: " ")
+    }
+
     /// The configuration of libsrt's packet filter; nil if the address sets no filter.
     var packetFilter: String? {
         if case .text(let text)? = options[.packetfilter] { text } else { nil }

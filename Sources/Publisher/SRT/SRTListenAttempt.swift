@@ -11,7 +11,7 @@ internal import SRT
 ///
 /// Each receiver has a session with its own queue, so a slow receiver does not delay the others. Packets are moved at
 /// once from the output's queue to the receivers' queues, and are discarded while there is no receiver. The listening
-/// socket stays open all the time.
+/// socket stays open until the output ends or pauses; the receivers' connections may last longer.
 actor SRTListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, resolving, listening, live, draining, closed }
 
@@ -200,6 +200,7 @@ extension SRTListenAttempt {
         }
         guard mayServe else { return }
         phase = .draining
+        socket.take()?.close { [report] in report.tell(.stoppedListening) }
         serve()
         for caller in callers { caller.session.post { $0.drain() } }
         endIfDrained()
