@@ -225,6 +225,12 @@ final class RTMPListener: Sendable {
         }
     }
 
+    /// Whether all streams of the port are offered at one of these addresses.
+    func offersOnly(_ addresses: Set<String>) -> Bool {
+        let urls = state.withLock { $0.endpoints.map(\.url) }
+        return urls.allSatisfy { $0.role == .output && addresses.contains($0.description) }
+    }
+
     /// Stops serving the stream. Returns whether it was the last stream.
     func remove(_ endpoint: RTMPEndpoint) -> Bool {
         state.withLock { state in

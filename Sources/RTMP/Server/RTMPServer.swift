@@ -37,6 +37,12 @@ package final class RTMPServer: Sendable {
     private struct Place: Hashable {
         let host: String
         let port: UInt16
+
+        /// Whether the operating system refuses to open one of the places while the other is open.
+        func overlaps(_ other: Place) -> Bool {
+            let any: Set = ["0.0.0.0", "::"]
+            return port == other.port && (host == other.host || any.contains(host) || any.contains(other.host))
+        }
     }
 
     private struct State {
@@ -98,6 +104,18 @@ package final class RTMPServer: Sendable {
     ) throws(OutputFailure) -> Registration {
         try register(
             RTMPEndpoint(url, .offer(host), authorization: authorization, isSuccessor: isSuccessor), identity)
+    }
+
+    /// Whether the stream at `url` can be offered as soon as the streams that are offered at the addresses `leaving` end.
+    /// Until then their listeners use the port at another local address, or with another TLS setting.
+    package func isBlocked(_ url: RTMPListenURL, onlyBy leaving: Set<String>) -> Bool {
+        let place = Place(host: url.host, port: url.port)
+        let others = state.withLock { state in
+            state.listeners.filter { other, listener in
+                other.overlaps(place) && (other != place || listener.isSecure != url.isSecure)
+            }.values.map(\.self)
+        }
+        return !others.isEmpty && others.allSatisfy { $0.offersOnly(leaving) }
     }
 
     /// The current and the refused connections of all listeners.
