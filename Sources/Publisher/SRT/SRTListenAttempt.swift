@@ -39,7 +39,8 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
 
     init(
         url: SRTURL, name: String, packets: PacketQueue, description: StreamDescription,
-        clock: any MonotonicClock = SystemClock(), report: @escaping @Sendable (AttemptEvent) -> Void
+        keys: StreamKeyGuard = SRTServer.shared.keys, clock: any MonotonicClock = SystemClock(),
+        report: @escaping @Sendable (AttemptEvent) -> Void
     ) {
         self.url = url
         self.name = name
@@ -47,7 +48,8 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
         self.clock = clock
         self.report = AttemptReport(clock: clock, report)
         streams = description
-        admission = SRTAdmission(wanted: url.streamID.map { SRTStreamID($0) }, maximum: url.maximumCallers)
+        admission = SRTAdmission(
+            wanted: url.streamID.map { SRTStreamID($0) }, maximum: url.maximumCallers, keys: keys)
         executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated))
     }
 
@@ -118,6 +120,7 @@ extension SRTListenAttempt {
     /// Logs refused receivers. The first ones are logged singly, later ones more and more rarely, because anyone can
     /// connect.
     private func noteRejections() {
+        if let warning = admission.takeWarning() { report.tell(.notice(warning)) }
         let (count, last) = admission.rejections
         let known = totals.setRefused(count)
         let hasDoubled = count.leadingZeroBitCount < known.leadingZeroBitCount
