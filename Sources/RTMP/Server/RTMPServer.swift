@@ -62,6 +62,7 @@ package final class RTMPServer: Sendable {
 
     private let limits: RTMPServerLimits
     private let keys: StreamKeyGuard
+    private let reserve: DescriptorReserve
     private let notice: @Sendable (String) -> Void
     private let warning: @Sendable (String) -> Void
     private let state = Mutex(State())
@@ -70,13 +71,14 @@ package final class RTMPServer: Sendable {
 
     /// A server without listeners. `notice` is called on any thread with messages for an operator, each one sentence
     /// without secrets; a hostile client can cause any number of them. `warning` is called with the messages that must
-    /// not be lost among these, at most one a minute by `clock`.
+    /// not be lost among these, at most one a minute by `clock`. No connection is accepted while `reserve` forbids it.
     package init(
         limits: RTMPServerLimits = RTMPServerLimits(), clock: any MonotonicClock = SystemClock(),
-        notice: @escaping @Sendable (String) -> Void = { _ in },
+        reserve: DescriptorReserve = .shared, notice: @escaping @Sendable (String) -> Void = { _ in },
         warning: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.limits = limits
+        self.reserve = reserve
         self.notice = notice
         self.warning = warning
         keys = StreamKeyGuard(clock: clock)
@@ -146,8 +148,8 @@ package final class RTMPServer: Sendable {
                 // Another thread can have opened the port meanwhile.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
                 let listener = RTMPListener(
-                    identity: identity, limits: limits, keys: keys, loop: Self.group.next(), notice: notice,
-                    warning: warning)
+                    identity: identity, limits: limits, keys: keys, loop: Self.group.next(), reserve: reserve,
+                    notice: notice, warning: warning)
                 _ = listener.add(endpoint)
                 for closing in state.withLock({ $0.takeClosings() }) { try? closing.wait() }
                 try listener.open(host: place.host, port: place.port)
