@@ -47,22 +47,34 @@ extension InputLocation {
         "bmp_pipe", "tiff_pipe", "image2", "wav", "w64", "aiff", "caf", "mp3", "aac", "ac3", "eac3", "flac", "loas",
     ]
 
+    /// Protocols that can deliver a playlist. For HTTP alone libavformat itself forbids that a playlist names files of
+    /// this machine, but neither for FTP nor for a protocol around HTTP, such as `cache:http://…`.
+    private static let fetchingSchemes: Set<String> = ["http", "https", "ftp", "sftp"]
+
+    /// The protocols that such an input may use: those that libavformat allows for HTTP, and those in front of it.
+    private static let remoteProtocols =
+        "http,https,tls,tcp,udp,rtp,crypto,httpproxy,data,ftp,sftp,cache,async,hls"
+
     /// Whether libav reads the plain bytes of a connection to its end, without a protocol such as HTTP or RTSP around
     /// them.
     private var comesAsBytes: Bool {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }
 
-    /// A demuxer of the bytes that arrive on an open connection.
+    /// A demuxer of the bytes that arrive on an open connection. Any host on the network may have sent them, so formats
+    /// that name files and addresses are refused: libavformat would open files of this machine.
     private func demuxer(
         of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
     ) throws(IngestError) -> Demuxer {
         var options = settings
         if srtAddress != nil { options.format = "mpegts" }
+        options.values["format_whitelist"] = Self.selfContainedFormats.joined(separator: ",")
         do throws(AVFailure) {
             return try Demuxer(reading: bytes, options: options, interrupter: monitor.interrupter, subject: description)
         } catch {
-            throw IngestError.cannotBeOpened(input: description, reason: error.message)
+            let isOther = error.isInvalidArgument
+            throw IngestError.cannotBeOpened(
+                input: description, reason: isOther ? "its format does not hold the media itself" : error.message)
         }
     }
 
@@ -103,6 +115,10 @@ extension InputLocation {
                 // The read deadline limits how long a playlist can be without a new segment. The number of reloads,
                 // whose default differs between libavformat's versions, must not end the wait earlier.
                 case "http", "https": ["max_reload": "1000"]
+                case _ where Self.fetchingSchemes.contains(Self.innermostScheme(text)):
+                    [
+                        "protocol_whitelist": "\(scheme),\(Self.remoteProtocols)"
+                    ]
                 default: [:] as [String: String]
                 }
             values.merge(connection.values) { $1 }
