@@ -56,6 +56,8 @@ package final class Demuxer {
     let context: UnsafeMutablePointer<AVFormatContext>
     /// Passes the bytes to libavformat, if the input is not a URL.
     private let reader: ByteReader?
+    /// Keeps the option `headers` from other servers; nil without that option.
+    private let headers: HeaderGuard?
     private let interrupter: Interrupter
     private let subject: String
     /// The maximum duration of a playlist's segments, if it is known; nil for an input without segments.
@@ -114,8 +116,9 @@ package final class Demuxer {
         self.interrupter = interrupter
         self.subject = subject
         self.reader = reader
+        headers = options.values["headers"].map { _ in HeaderGuard(url) }
         interrupter.allow(options.openTimeout)
-        context = try Self.open(url, reader, options, interrupter, subject)
+        context = try Self.open(url, reader, headers, options, interrupter, subject)
         targetDuration = options.targetDuration?(Self.formatName(of: context), interrupter)
         readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
         // If the playlist has only just begun, probing waits for its next segment.
@@ -276,7 +279,8 @@ package final class Demuxer {
 
 extension Demuxer {
     private static func open(
-        _ url: String, _ reader: ByteReader?, _ options: Options, _ interrupter: Interrupter, _ subject: String
+        _ url: String, _ reader: ByteReader?, _ headers: HeaderGuard?, _ options: Options, _ interrupter: Interrupter,
+        _ subject: String
     ) throws(AVFailure) -> UnsafeMutablePointer<AVFormatContext> {
         var format: UnsafePointer<AVInputFormat>?
         if let name = options.format {
@@ -293,6 +297,7 @@ extension Demuxer {
         // The demuxer retains the interrupter for as long as the context lives.
         allocated.pointee.interrupt_callback = interrupter.callback
         if let reader { allocated.pointee.pb = reader.context }
+        headers?.watch(allocated)
         if options.isPolled { allocated.pointee.flags |= AVFMT_FLAG_NONBLOCK }
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }

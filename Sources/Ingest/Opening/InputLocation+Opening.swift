@@ -17,8 +17,8 @@ extension InputLocation {
     }
 
     private func connectDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
-        let (url, usual) = demuxerSettings(options)
-        var settings = usual
+        var (url, settings) = demuxerSettings(options)
+        follow(&url, &settings, monitor.interrupter)
         settings.known = monitor.knownTracks
         if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }
         if let address = srtAddress { return try openSRT(at: address, monitor) }
@@ -36,6 +36,17 @@ extension InputLocation {
                 input: description, reason: isOther ? "it is no file that holds its media itself" : error.message)
         }
         return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
+    }
+
+    /// Follows the redirections of an HTTP address if the input has headers, and removes these if the media is on another
+    /// server.
+    private func follow(_ url: inout String, _ settings: inout Demuxer.Options, _ interrupter: Interrupter) {
+        // Another protocol may be around HTTP, as in `cache:http://…`.
+        guard settings.values["headers"] != nil, let start = url.firstRange(of: "http")?.lowerBound,
+            let found = redirection(of: String(url[start...]), interrupter)
+        else { return }
+        url = String(url[..<start]) + found.url
+        if !found.keepsHeaders { settings.values["headers"] = nil }
     }
 
     /// The formats of libavformat whose files hold their media themselves. Other formats name further files and
