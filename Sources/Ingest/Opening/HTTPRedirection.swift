@@ -58,7 +58,7 @@ struct HTTPRedirection: Sendable, Equatable {
         let answer = Answer()
         let task = Task {
             let request = HTTPClient.Request("GET", headers: fields)
-            let head = try? await client.answer(to: request, within: timeout, readsBody: false).head
+            let head = try? await client.answer(to: request, within: Self.timeout, readsBody: false).head
             answer.head.withLock { $0 = head }
             answer.isDone.signal()
         }
