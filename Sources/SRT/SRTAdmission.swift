@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CSRT
+package import Media
 package import Networking
 internal import Synchronization
 
@@ -13,6 +15,7 @@ package final class SRTAdmission: Sendable {
         var last: SRTRejection?
         /// What the log must say about guesses of stream IDs.
         var warning: String?
+        var handshakes = SRTHandshakes()
 
         mutating func count(_ rejection: SRTRejection) {
             rejections += 1
@@ -23,14 +26,19 @@ package final class SRTAdmission: Sendable {
     private let wanted: SRTStreamID?
     private let maximum: Int
     private let keys: StreamKeyGuard
+    private let clock: any MonotonicClock
     private let state = Mutex(State())
 
     /// Accepts at most `maximum` receivers at a time. If `wanted` is given, accepts only receivers that request this
-    /// stream ID. Wrong stream IDs are counted in `keys`, which also limits how fast a network may try them.
-    package init(wanted: SRTStreamID?, maximum: Int, keys: StreamKeyGuard) {
+    /// stream ID. Wrong stream IDs and passphrases are counted in `keys`, which also limits how fast a network may try
+    /// stream IDs.
+    package init(
+        wanted: SRTStreamID?, maximum: Int, keys: StreamKeyGuard, clock: any MonotonicClock = SystemClock()
+    ) {
         self.wanted = wanted
         self.maximum = maximum
         self.keys = keys
+        self.clock = clock
     }
 
     /// Sets the number of receivers that are on air. The code that accepts receivers calls this.
@@ -42,14 +50,37 @@ package final class SRTAdmission: Sendable {
     /// Returns a sentence for the log if a network guesses stream IDs, at most once a minute.
     package func takeWarning() -> String? { state.withLock { $0.warning.take() } }
 
-    /// Returns why a receiver with the stream ID `text`, which calls from `address`, is rejected; nil if it is accepted.
-    func judge(_ text: String, from address: IPAddress?) -> SRTRejection? {
+    /// Records that the handshake of `socket` is complete. The code that accepts receivers calls this.
+    package func connected(_ socket: SRTSocket) { state.withLock { $0.handshakes.complete(socket.handle) } }
+
+    /// Counts receivers whose handshakes failed after their requests were accepted: their passphrase is wrong. Returns
+    /// how many there were since the last call.
+    package func countFailures() -> Int { countFailures(isConnected: SRTHandshakes.isConnected) }
+
+    func countFailures(isConnected: (SRTSOCKET) -> Bool) -> Int {
+        let now = clock.now
+        let failed = state.withLock { $0.handshakes.takeFailures(at: now, isConnected: isConnected) }
+        for network in failed {
+            let warning = keys.record(from: network)
+            state.withLock { $0.warning = warning ?? $0.warning }
+        }
+        return failed.count
+    }
+
+    /// Returns why a receiver with the stream ID `text`, which calls from `address` on `socket`, is rejected; nil if it
+    /// is accepted. libsrt still checks the passphrase of an accepted receiver.
+    func judge(_ text: String, from address: IPAddress?, on socket: SRTSOCKET? = nil) -> SRTRejection? {
         let network = ClientNetwork(address)
         let rejection = refusal(of: SRTStreamID(text), from: network)
         let warning = rejection == .notFound ? keys.record(from: network) : nil
+        let now = clock.now
         return state.withLock { state in
             let rejection = rejection ?? (state.callers >= maximum ? .overload : nil)
-            if let rejection { state.count(rejection) }
+            if let rejection {
+                state.count(rejection)
+            } else if let socket {
+                state.handshakes.begin(socket, from: network, at: now)
+            }
             state.warning = warning ?? state.warning
             return rejection
         }

@@ -51,7 +51,7 @@ package final class SRTServer: Sendable {
     }
 
     /// The number of callers that requested a stream ID which no input has, or that had a wrong passphrase. On
-    /// ``shared`` it includes callers that requested a wrong stream ID of a listening output.
+    /// ``shared`` it includes callers of listening outputs that did so.
     package var wrongKeys: UInt64 { keys.wrongKeys }
 
     /// Starts to receive the stream of the listening input at `url`, whose host is `address`. If this opens the port,

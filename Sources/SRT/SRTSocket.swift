@@ -58,7 +58,7 @@ package final class SRTSocket: Sendable {
         options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
     ) throws(OutputFailure) {
         let hook = admission.map { admission in
-            SRTListenHook { admission.judge($0.streamID, from: $0.address) }
+            SRTListenHook { admission.judge($0.streamID, from: $0.address, on: $0.socket) }
         }
         try self.init(url, hook: hook)
         set(SRTO_SENDER, CInt(1))

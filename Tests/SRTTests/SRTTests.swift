@@ -151,6 +151,21 @@ struct SRTTests {
         #expect(admission.judge("one", from: guesser) == nil)
     }
 
+    @Test("A receiver of an SRT output whose handshake is not complete after two seconds has shown a wrong passphrase")
+    func wrongPassphrase() {
+        let clock = ManualClock()
+        let keys = StreamKeyGuard(clock: clock)
+        let admission = SRTAdmission(wanted: nil, maximum: 2, keys: keys, clock: clock)
+        for socket in Int32(1)...3 {
+            #expect(admission.judge("", from: IPAddress("192.0.2.1"), on: socket) == nil)
+        }
+        clock.advance(by: .seconds(2))
+        #expect(admission.countFailures { _ in false } == 0)
+        clock.advance(by: .milliseconds(1))
+        #expect(admission.countFailures { $0 == 2 } == 2 && keys.wrongKeys == 2)
+        #expect(admission.countFailures { _ in false } == 0, "each is counted once")
+    }
+
     @Test("A listening SRT output without a stream ID serves a network that guessed elsewhere")
     func openToGuessers() {
         let keys = StreamKeyGuard(clock: ManualClock())

@@ -49,7 +49,7 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
         self.report = AttemptReport(clock: clock, report)
         streams = description
         admission = SRTAdmission(
-            wanted: url.streamID.map { SRTStreamID($0) }, maximum: url.maximumCallers, keys: keys)
+            wanted: url.streamID.map { SRTStreamID($0) }, maximum: url.maximumCallers, keys: keys, clock: clock)
         executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated))
     }
 
@@ -120,6 +120,10 @@ extension SRTListenAttempt {
     /// Logs refused receivers. The first ones are logged singly, later ones more and more rarely, because anyone can
     /// connect.
     private func noteRejections() {
+        if admission.countFailures() > 0 {
+            let reason = "its passphrase is wrong, or it has one where none is asked for"
+            report.tell(.notice("a receiver was sent away: \(reason)"))
+        }
         if let warning = admission.takeWarning() { report.tell(.notice(warning)) }
         let (count, last) = admission.rejections
         let known = totals.setRefused(count)
@@ -131,6 +135,7 @@ extension SRTListenAttempt {
     /// Adds a receiver with its own queue, which begins at a keyframe. The receiver goes on air when packets were added
     /// to its queue, see ``serve()``.
     private func join(_ socket: SRTSocket) {
+        admission.connected(socket)
         guard callers.count < url.maximumCallers else {
             admission.countOverload()
             return socket.close {}
