@@ -18,8 +18,8 @@ package enum DescriptorLimit {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// The number of descriptors that can still be opened; nil if the system does not tell it. Reads a directory with an
-    /// entry for each open descriptor.
+    /// The number of descriptors that can still be opened; nil if the system does not tell it. Reads a directory with
+    /// an entry for each open descriptor.
     package static var free: Int? {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return nil }

@@ -25,8 +25,8 @@ package final class DescriptorReserve: Sendable {
     /// How often the free descriptors are counted while connections are accepted.
     static let interval = Duration.seconds(1)
     private static let reportInterval = Duration.seconds(60)
-    /// Descriptors that are kept free for inputs, recorders, uploads and the log, and for each output, which may have an
-    /// old and a new connection at the same time.
+    /// Descriptors that are kept free for inputs, recorders, uploads and the log, and for each output, which may have
+    /// an old and a new connection at the same time.
     private static let (base, perOutput) = (64, 8)
 
     private let clock: any MonotonicClock

@@ -132,9 +132,9 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         return HostAddress.any(port: port).first { $0.family == remote.family }
     }
 
-    /// What a listener's UDP socket depends on: the local address and some options. A new listener can open the port while
-    /// callers of a closed one are still connected, if both have the same value, because libsrt then lets it share
-    /// their UDP socket.
+    /// What a listener's UDP socket depends on: the local address and some options. A new listener can open the port
+    /// while callers of a closed one are still connected, if both have the same value, because libsrt then lets it
+    /// share their UDP socket.
     package var listeningSocket: String {
         let shared = [SRTOption.ipttl, .iptos, .mss, .ipv6only].map { option in
             options[option].map { "\(option.rawValue)=\($0)" } ?? ""

@@ -38,8 +38,8 @@ extension InputLocation {
         return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
     }
 
-    /// Follows the redirections of an HTTP address if the input has headers, and removes these if the media is on another
-    /// server.
+    /// Follows the redirections of an HTTP address if the input has headers, and removes the headers if the media is on
+    /// another server.
     private func follow(_ url: inout String, _ settings: inout Demuxer.Options, _ interrupter: Interrupter) {
         // Another protocol may be around HTTP, as in `cache:http://…`.
         guard settings.values["headers"] != nil, let start = url.firstRange(of: "http")?.lowerBound,
