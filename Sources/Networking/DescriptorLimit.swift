@@ -18,6 +18,19 @@ package enum DescriptorLimit {
         return Int(clamping: limit.rlim_cur)
     }
 
+    /// The number of descriptors that can still be opened; nil if the system does not tell it. Reads a directory with
+    /// an entry for each open descriptor.
+    package static var free: Int? {
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0 else { return nil }
+        guard let directory = opendir("/proc/self/fd") else { return [EMFILE, ENFILE].contains(errno) ? 0 : nil }
+        defer { closedir(directory) }
+        // The entries `.` and `..` and the directory itself do not count.
+        var open = -3
+        while readdir(directory) != nil { open += 1 }
+        return max(0, Int(clamping: limit.rlim_cur) - open)
+    }
+
     /// Returns a sentence for the operator if all outputs together need more than `limit` descriptors; otherwise nil.
     /// `descriptors` is the number that the outputs need.
     package static func shortage(descriptors: Int, limit: Int) -> String? {

@@ -22,6 +22,16 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         self = first
     }
 
+    /// Returns the usual spelling of the address at which a server for `host` listens, so that hosts can be compared:
+    /// `localhost` and no host are `127.0.0.1`, `0:0:0:0:0:0:0:1` is `::1`, and an IPv4-mapped IPv6 address is the IPv4
+    /// address. Other names are returned unchanged.
+    package static func listening(at host: String) -> String {
+        if ["", "localhost"].contains(host.lowercased()) { return "127.0.0.1" }
+        guard let text = HostAddress(literal: host, port: 0)?.description else { return host }
+        guard let address = IPAddress(text), address.bytes.count == 4 else { return text }
+        return address.bytes.map { "\($0)" }.joined(separator: ".")
+    }
+
     /// The addresses for listening on all interfaces: `0.0.0.0` and `::`.
     package static func any(port: UInt16) -> [HostAddress] { (try? lookUp(nil, port: port, flags: AI_PASSIVE)) ?? [] }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CSRT
 internal import Dispatch
 internal import Media
 internal import Networking
@@ -12,8 +11,7 @@ final class SRTListener: Sendable {
     private struct State {
         var receptions: [SRTReception] = []
         var socket: SRTSocket?
-        /// The callers whose requests were accepted and whose handshakes are not complete yet.
-        var admitted: [SRTSOCKET: Admitted] = [:]
+        var handshakes = SRTHandshakes()
         var rejections: UInt64 = 0
         /// Messages that were not reported yet, each with the number of its repetitions.
         var untold: [String: UInt64] = [:]
@@ -22,18 +20,8 @@ final class SRTListener: Sendable {
         var warning: String?
     }
 
-    private struct Admitted {
-        /// When the caller's request was accepted, in monotonic nanoseconds.
-        let at: Int64
-        let network: ClientNetwork
-    }
-
     /// The interval at which connected callers are taken from libsrt. Until then they wait in libsrt.
     private static let interval = DispatchTimeInterval.milliseconds(20)
-    /// The maximum time for the rest of a handshake after the caller's request was accepted.
-    private static let handshake = Duration.seconds(2).inNanoseconds
-    /// The maximum number of callers that are remembered while their handshakes are incomplete.
-    private static let longestMemory = 1000
 
     /// The options that all streams of the port have in common: all except those in ``SRTReception/ownOptions``.
     private let options: [SRTOption: SRTOptionValue]
@@ -128,8 +116,8 @@ extension SRTListener {
             if let rejection {
                 state.rejections += 1
                 state.untold["a caller was sent away with code \(rejection.rawValue), \(rejection)", default: 0] += 1
-            } else if state.admitted.count < Self.longestMemory {
-                state.admitted[call.socket] = Admitted(at: now, network: network)
+            } else {
+                state.handshakes.begin(call.socket, from: network, at: now)
             }
         }
         return rejection
@@ -161,7 +149,7 @@ extension SRTListener {
     }
 
     private func join(_ socket: SRTSocket) {
-        state.withLock { $0.admitted[socket.handle] = nil }
+        state.withLock { $0.handshakes.complete(socket.handle) }
         let connection = SRTConnection(socket, to: socket.peerAddress, clock: clock)
         guard let reception = reception(for: SRTStreamID(socket.streamID)), reception.offer(connection) else {
             connection.close()
@@ -172,10 +160,8 @@ extension SRTListener {
     /// Reports callers whose handshake failed after their request was accepted, because libsrt does not report this.
     private func noteFailures() {
         let now = clock.now
-        let failed = state.withLock { state in
-            let old = state.admitted.filter { now - $0.value.at > Self.handshake }
-            for socket in old.keys { state.admitted[socket] = nil }
-            return old.filter { srt_getsockstate($0.key) != SRTS_CONNECTED }.values.map(\.network)
+        let failed = state.withLock {
+            $0.handshakes.takeFailures(at: now, isConnected: SRTHandshakes.isConnected)
         }
         for network in failed {
             recordWrongKey(from: network)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-internal import Networking
+package import Networking
 internal import Synchronization
 
 /// Receives streams from senders that connect to relay. Inputs with the same address and port share one listener. Its
@@ -38,7 +38,8 @@ package final class SRTServer: Sendable {
     }
 
     private let clock: any MonotonicClock
-    private let keys: StreamKeyGuard
+    /// Counts the wrong stream IDs and passphrases, and limits guesses. Listening outputs use it, too.
+    package let keys: StreamKeyGuard
     private let listeners = Mutex<[Place: SRTListener]>([:])
     /// Locked while a port is being opened. Opening may have to wait until the same port is closed.
     private let opening = Mutex<Void>(())
@@ -49,7 +50,8 @@ package final class SRTServer: Sendable {
         keys = StreamKeyGuard(clock: clock)
     }
 
-    /// The number of callers that requested a stream ID which no input has, or that had a wrong passphrase.
+    /// The number of callers that requested a stream ID which no input has, or that had a wrong passphrase. On
+    /// ``shared`` it includes callers of listening outputs that did so.
     package var wrongKeys: UInt64 { keys.wrongKeys }
 
     /// Starts to receive the stream of the listening input at `url`, whose host is `address`. If this opens the port,

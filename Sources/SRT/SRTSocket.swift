@@ -57,7 +57,10 @@ package final class SRTSocket: Sendable {
     package convenience init(
         options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
     ) throws(OutputFailure) {
-        try self.init(url, hook: admission.map { admission in SRTListenHook { admission.judge($0.streamID) } })
+        let hook = admission.map { admission in
+            SRTListenHook { admission.judge($0.streamID, from: $0.address, on: $0.socket) }
+        }
+        try self.init(url, hook: hook)
         set(SRTO_SENDER, CInt(1))
         // libsrt must not drop packets by itself. Its buffer is limited, and after an outage the receiver gets all
         // packets in it.

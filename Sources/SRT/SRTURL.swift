@@ -70,7 +70,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         let query = try Query(OptionList(query: parts.query, of: "SRT", aliases: SRTOption.aliases), role)
         mode = query.mode ?? (parts.host.isEmpty ? .listener : .caller)
         guard mode == .listener || !parts.host.isEmpty else { throw AddressError("The address has no host to call.") }
-        host = parts.host.isEmpty ? "127.0.0.1" : parts.host
+        host = mode == .listener ? HostAddress.listening(at: parts.host) : parts.host
         self.port = port
         options = query.options
         local = try query.local(for: mode, port: port)
@@ -130,6 +130,16 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         if let local { return local }
         guard mode == .rendezvous else { return nil }
         return HostAddress.any(port: port).first { $0.family == remote.family }
+    }
+
+    /// What a listener's UDP socket depends on: the local address and some options. A new listener can open the port
+    /// while callers of a closed one are still connected, if both have the same value, because libsrt then lets it
+    /// share their UDP socket.
+    package var listeningSocket: String {
+        let shared = [SRTOption.ipttl, .iptos, .mss, .ipv6only].map { option in
+            options[option].map { "\(option.rawValue)=\($0)" } ?? ""
+        }
+        return ([host] + shared).joined(separator: " ")
     }
 
     /// The configuration of libsrt's packet filter; nil if the address sets no filter.

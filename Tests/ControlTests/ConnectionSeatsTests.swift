@@ -73,6 +73,17 @@ struct ConnectionSeatsTests {
         #expect(!slow.isActive && other.isActive)
     }
 
+    @Test("Ten thousand silent connections from as many networks have no more than the places that there are")
+    func flood() throws {
+        let clients = Clients(64)
+        var open: [EmbeddedChannel] = []
+        for number in 0..<10_000 {
+            open.append(try clients.connect(from: "10.0.\(number >> 8).\(number & 255)"))
+            open.removeAll { !$0.isActive }
+            #expect(open.count == min(64, number + 1))
+        }
+    }
+
     @Test("Idle connections of one network never displace the only connection of another network")
     func walk() throws {
         var random = SeededRandom()

@@ -16,15 +16,15 @@ private enum Connection {
 }
 
 extension ControlRequest {
-    /// A request of a client that was let in, on a connection that does not exist.
+    /// A request of a client that was let in, on `channel`, by default a connection that does not exist.
     static func sample(
         _ method: HTTPRequest.Method = .get, _ path: String = "/file", _ headers: HTTPFields = [:],
-        role: ControlRole = .view
+        role: ControlRole = .view, on channel: any Channel = Connection.shared
     ) -> ControlRequest {
         ControlRequest(
             request: .sample(method, path, headers),
             context: ControlContext(
-                source: ApplicationRequestContextSource(channel: Connection.shared, logger: Logger(label: "test"))),
+                source: ApplicationRequestContextSource(channel: channel, logger: Logger(label: "test"))),
             role: role)
     }
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import HummingbirdCore
 import Media
 import NIOCore
+import NIOEmbedded
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Control
@@ -31,5 +34,45 @@ struct StreamedBodyTests {
         }
         #expect(refusal?.kind == .unauthenticated)
         #expect(collected.bytes == [0, 1] && !collected.isFinished)
+    }
+
+    private final class Tally: Sendable {
+        private let count = Mutex(0)
+        var value: Int { count.withLock { $0 } }
+        func add() { count.withLock { $0 += 1 } }
+    }
+
+    /// Writes to a client that reads nothing: a write ends only with the connection.
+    private struct StuckWriter: ResponseBodyWriter {
+        let channel: NIOAsyncTestingChannel
+        let writes: Tally
+
+        mutating func write(_ buffer: ByteBuffer) async throws {
+            writes.add()
+            try await channel.closeFuture.get()
+            throw ChannelError.ioOnClosedChannel
+        }
+
+        consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
+    }
+
+    @Test("A stream whose client reads nothing makes one piece, and its connection is closed after ten seconds")
+    func unread() async throws {
+        let channel = NIOAsyncTestingChannel(loop: NIOAsyncTestingEventLoop())
+        let (pieces, writes, closed) = (Tally(), Tally(), Tally())
+        channel.closeFuture.whenComplete { _ in closed.add() }
+        let body = StreamedBody.body(of: ControlRequest.sample(on: channel)) { write in
+            while true {
+                pieces.add()
+                try await write(ByteBuffer(repeating: 0, count: 1000))
+            }
+        }
+        let writing = Task { try await body.write(StuckWriter(channel: channel, writes: writes)) }
+        try await eventually { writes.value == 1 }
+        await channel.testingEventLoop.advanceTime(by: .seconds(9))
+        #expect(closed.value == 0)
+        await channel.testingEventLoop.advanceTime(by: .seconds(1))
+        await #expect(throws: ChannelError.self) { try await writing.value }
+        #expect(closed.value == 1 && pieces.value == 1)
     }
 }

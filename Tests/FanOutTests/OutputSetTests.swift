@@ -57,7 +57,8 @@ struct OutputSetTests {
         arguments: [true, false])
     func successor(isReplaced: Bool) async throws {
         let (old, next, other) = (
-            ScriptedTarget(place: "port 1"), ScriptedTarget(place: "port 1"), ScriptedTarget(place: "port 2")
+            ScriptedTarget(place: OutputPlace("port 1")), ScriptedTarget(place: OutputPlace("port 1")),
+            ScriptedTarget(place: OutputPlace("port 2"))
         )
         try outputs.add(OutputDefinition(name: "a", target: old))
         outputs.start()
@@ -77,6 +78,65 @@ struct OutputSetTests {
         attempt.stall(false)
         try await accept(0, of: next)
         #expect(outputs.statuses.first { $0.name == "a" }?.failures == 0)
+    }
+
+    @Test(
+        "A listening output starts as soon as its predecessor has closed its socket, while old connections still end",
+        arguments: [true, false])
+    func handover(isReplaced: Bool) async throws {
+        let place = OutputPlace("port 1", succession: "127.0.0.1")
+        let (old, next) = (ScriptedTarget(place: place), ScriptedTarget(place: place))
+        let other = ScriptedTarget(place: OutputPlace("port 1", succession: "0.0.0.0"))
+        try outputs.add(OutputDefinition(name: "a", target: old))
+        outputs.start()
+        let attempt = try await accept(0, of: old)
+        attempt.stall(true)
+        publish(0..<1)
+        if isReplaced {
+            try outputs.replace(by: OutputDefinition(name: "a", target: next))
+        } else {
+            try outputs.remove("a")
+            try outputs.add(OutputDefinition(name: "a", target: next))
+        }
+        try outputs.add(OutputDefinition(name: "other", target: other))
+        try await eventually("the old one drains") { attempt.isDraining }
+        #expect(next.attempts.isEmpty && old.leaves == 1)
+        attempt.report(.stoppedListening)
+        try await accept(0, of: next)
+        #expect(other.attempts.isEmpty && !attempt.isAbandoned)
+        attempt.stall(false)
+        try await accept(0, of: other)
+    }
+
+    @Test("A listening output that was paused before it was replaced delays its successor no longer than one on air")
+    func handoverAfterPause() async throws {
+        let place = OutputPlace("port 1", succession: "127.0.0.1")
+        let (old, next) = (ScriptedTarget(place: place), ScriptedTarget(place: place))
+        try outputs.add(OutputDefinition(name: "a", target: old))
+        outputs.start()
+        let attempt = try await accept(0, of: old)
+        attempt.stall(true)
+        try outputs.pause("a")
+        try await eventually("the old one drains") { attempt.isDraining }
+        attempt.report(.stoppedListening)
+        try outputs.replace(by: OutputDefinition(name: "a", target: next))
+        try await accept(0, of: next)
+        #expect(!attempt.isAbandoned)
+        attempt.stall(false)
+    }
+
+    @Test("Outputs that share a port start without a wait for one another")
+    func sharedPort() async throws {
+        let place = OutputPlace("port 1", sharing: "listener 1")
+        let (old, next) = (ScriptedTarget(place: place), ScriptedTarget(place: place))
+        try outputs.add(OutputDefinition(name: "a", target: old))
+        outputs.start()
+        let attempt = try await accept(0, of: old)
+        attempt.stall(true)
+        try outputs.replace(by: OutputDefinition(name: "a", target: next))
+        try await accept(0, of: next)
+        #expect(!attempt.isAbandoned)
+        attempt.stall(false)
     }
 
     /// Waits for attempt `number` of `target`, the output `a`, rejects it, and lets the wait for the next one pass.

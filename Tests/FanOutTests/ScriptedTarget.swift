@@ -11,14 +11,15 @@ final class ScriptedTarget: OutputTarget {
     let displayAddress: String
     private let made = Mutex<[ScriptedAttempt]>([])
     private let concluded = Mutex(0)
+    private let departures = Mutex(0)
     private let concludes: Bool
     private let destination: ScriptedTarget?
-    let place: String?
+    let place: OutputPlace?
 
     /// `destination` is the target of a reconnect request; `concludes` tells whether ``conclude(_:)`` ever completes.
     init(
         _ address: String = "scripted://a", destination: ScriptedTarget? = nil, concludes: Bool = true,
-        place: String? = nil
+        place: OutputPlace? = nil
     ) {
         self.concludes = concludes
         self.place = place
@@ -34,6 +35,11 @@ final class ScriptedTarget: OutputTarget {
         concluded.withLock { $0 += 1 }
         if concludes { completion(nil) }
     }
+
+    /// How many times it was told that its output was removed.
+    var leaves: Int { departures.withLock { $0 } }
+
+    func leave() { departures.withLock { $0 += 1 } }
 
     func redirected(to address: String) -> (any OutputTarget)? { destination }
 

@@ -56,6 +56,50 @@ import Testing
         stream.begin(Samples.description, keyframes: NoKeyframes())
     }
 
+    /// A server, and offers of it at one port, which was free.
+    private func offers(_ server: RTMPServer) throws -> (String, Set<String>) throws -> RTMPOffer {
+        var url = try RTMPListenURL("rtmp-listen://127.0.0.1/live/first", for: .output)
+        url.port = 0
+        let first = try server.offer(url, host: offer.door)
+        let port = first.port
+        first.cancel()
+        return { text, leaving in
+            var url = try RTMPListenURL("rtmp-listen://\(text)", for: .output)
+            url.port = port
+            let marked = Set(leaving.map { $0.replacing("PORT", with: "\(port)") })
+            return try RTMPOffer(url, server: server, leaving: marked)
+        }
+    }
+
+    @Test("An RTMP output at another local address of the same port opens the port when its predecessor has left")
+    func movesToAnotherAddress() throws {
+        let server = RTMPServer()
+        let make = try offers(server)
+        let old = try make("127.0.0.1/live/program", [])
+        let address = "rtmp-listen://127.0.0.1:PORT/live/program"
+        #expect(throws: OutputFailure.self) { _ = try make("0.0.0.0/live/program", []) }
+        let next = try make("0.0.0.0/live/program", [address])
+        #expect(server.status.listeners.map(\.address).allSatisfy { $0.hasPrefix("127.0.0.1:") })
+        #expect(throws: OutputFailure.self) { try next.open() }
+        old.close()
+        try next.open()
+        #expect(server.status.listeners.map(\.address).map { $0.hasPrefix("0.0.0.0:") } == [true])
+        next.close()
+        try next.open()
+        #expect(server.status.listeners.isEmpty, "a closed offer opens nothing")
+    }
+
+    @Test("An RTMP output at another local address is refused if another stream keeps the port in use")
+    func sharedPortStays() throws {
+        let server = RTMPServer()
+        let make = try offers(server)
+        let old = try make("127.0.0.1/live/program", [])
+        let other = try make("127.0.0.1/live/other", [])
+        let address = "rtmp-listen://127.0.0.1:PORT/live/program"
+        #expect(throws: OutputFailure.self) { _ = try make("0.0.0.0/live/program", [address]) }
+        for offer in [old, other] { offer.close() }
+    }
+
     private struct NoKeyframes: KeyframeRequester {
         func requestKeyframe(at programTime: Int64?) {}
     }

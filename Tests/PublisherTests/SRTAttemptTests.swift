@@ -90,6 +90,39 @@ import Testing
         try eventually { listener.events.isDrained }
     }
 
+    @Test("A new SRT listener serves callers at the port of one whose callers still get the rest of the stream")
+    func handsOver() throws {
+        let port = try LoopbackSocket.freePort()
+        let address = "srt://127.0.0.1:\(port)?mode=listener&latency=50&maxbw=60000&sndbuf=100000"
+        let (old, next) = (try Listener(address), try Listener(address))
+        let caller = try Caller("srt://127.0.0.1:\(port)?latency=50")
+        old.attempt.start()
+        try eventually { old.events.waits == 1 }
+        caller.attempt.start()
+        try eventually { old.events.isAccepted && caller.events.isAccepted }
+        _ = old.packets.connected()
+        old.attempt.goLive()
+        push(0..<1, to: old.packets)
+        old.attempt.wake()
+        try eventually { old.attempt.progress.frames == 1 }
+        // A megabyte at 60 kB per second keeps the old connection open.
+        push(1..<20, to: old.packets, bytes: 50_000)
+        old.attempt.drain(until: .max, reason: .interrupted)
+        try eventually("the port is free") {
+            old.events.count { if case .stoppedListening = $0 { true } else { false } } == 1
+        }
+        #expect(!old.events.isDrained)
+        next.attempt.start()
+        try eventually { next.events.waits == 1 }
+        let second = try Caller("srt://127.0.0.1:\(port)?latency=50")
+        second.attempt.start()
+        try eventually { next.events.isAccepted && second.events.isAccepted }
+        #expect(next.events.failure == nil && !old.events.isDrained)
+        #expect(old.attempt.progress.details.receivers?.count == 1)
+        for attempt in [caller.attempt, second.attempt] { attempt.abandon() }
+        for attempt in [old.attempt, next.attempt] { attempt.abandon() }
+    }
+
     @Test("Frames that an SRT receiver had not received when it left count as dropped, in the totals and in the log")
     func leaves() throws {
         let (listener, caller) = try livePair("latency=50&maxbw=60000&sndbuf=100000")

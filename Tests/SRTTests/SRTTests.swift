@@ -3,6 +3,7 @@
 import Media
 import Networking
 import PacketSamples
+import TestSupport
 import Testing
 
 @testable import SRT
@@ -110,29 +111,68 @@ struct SRTTests {
 
     @Test("An SRT listener accepts callers that request its stream, and rejects others with a reason")
     func admission() {
-        let admission = SRTAdmission(wanted: SRTStreamID("#!::r=one,u=anna"), maximum: 2)
-        #expect(admission.judge("#!::r=one,u=anna,m=request") == nil)
-        #expect(admission.judge("#!::u=anna,r=one,h=any,t=stream") == nil)
-        #expect(admission.judge("one") == .notFound)
-        #expect(admission.judge("") == .notFound)
-        #expect(admission.judge("#!::r=one,u=anna,m=publish") == .badMode)
-        #expect(admission.judge("#!::r=one,u=anna,t=file") == .notSupported)
+        let admission = SRTAdmission(wanted: SRTStreamID("#!::r=one,u=anna"), maximum: 2, keys: StreamKeyGuard())
+        #expect(admission.judge("#!::r=one,u=anna,m=request", from: nil) == nil)
+        #expect(admission.judge("#!::u=anna,r=one,h=any,t=stream", from: nil) == nil)
+        #expect(admission.judge("one", from: nil) == .notFound)
+        #expect(admission.judge("", from: nil) == .notFound)
+        #expect(admission.judge("#!::r=one,u=anna,m=publish", from: nil) == .badMode)
+        #expect(admission.judge("#!::r=one,u=anna,t=file", from: nil) == .notSupported)
         admission.setCallers(2)
-        #expect(admission.judge("#!::r=one,u=anna") == .overload)
+        #expect(admission.judge("#!::r=one,u=anna", from: nil) == .overload)
         #expect(admission.rejections.count == 5)
-        let open = SRTAdmission(wanted: nil, maximum: 1)
-        #expect(open.judge("anything") == nil)
-        #expect(open.judge("#!::m=publish") == .badMode)
-        let plain = SRTAdmission(wanted: SRTStreamID("one"), maximum: 1)
-        #expect(plain.judge("one") == nil && plain.judge("#!::r=one") == nil)
+        let open = SRTAdmission(wanted: nil, maximum: 1, keys: StreamKeyGuard())
+        #expect(open.judge("anything", from: nil) == nil)
+        #expect(open.judge("#!::m=publish", from: nil) == .badMode)
+        let plain = SRTAdmission(wanted: SRTStreamID("one"), maximum: 1, keys: StreamKeyGuard())
+        #expect(plain.judge("one", from: nil) == nil && plain.judge("#!::r=one", from: nil) == nil)
     }
 
     @Test("A caller that was accepted and then disconnected for lack of room counts as rejected")
     func lateOverload() {
-        let admission = SRTAdmission(wanted: nil, maximum: 1)
-        #expect(admission.judge("one") == nil && admission.judge("two") == nil)
+        let admission = SRTAdmission(wanted: nil, maximum: 1, keys: StreamKeyGuard())
+        #expect(admission.judge("one", from: nil) == nil && admission.judge("two", from: nil) == nil)
         admission.countOverload()
         #expect(admission.rejections.count == 1 && admission.rejections.last == .overload)
+    }
+
+    @Test("Wrong stream IDs at a listening SRT output are counted, and their network may try only some more of them")
+    func guesses() {
+        let clock = ManualClock()
+        let keys = StreamKeyGuard(clock: clock)
+        let admission = SRTAdmission(wanted: SRTStreamID("one"), maximum: 2, keys: keys)
+        let (guesser, other) = (IPAddress("192.0.2.1"), IPAddress("192.0.2.2"))
+        let answers = (0..<15).map { admission.judge("wrong\($0)", from: guesser) }
+        #expect(answers.prefix(11).allSatisfy { $0 == .notFound } && answers.suffix(4).allSatisfy { $0 == .tooMany })
+        #expect(keys.wrongKeys == 11 && admission.rejections.count == 15)
+        #expect(admission.judge("one", from: guesser) == .tooMany && admission.judge("one", from: other) == nil)
+        #expect(admission.takeWarning()?.contains("192.0.2.1") == true && admission.takeWarning() == nil)
+        clock.advance(by: .milliseconds(500))
+        #expect(admission.judge("one", from: guesser) == nil)
+    }
+
+    @Test("A receiver of an SRT output whose handshake is not complete after two seconds has shown a wrong passphrase")
+    func wrongPassphrase() {
+        let clock = ManualClock()
+        let keys = StreamKeyGuard(clock: clock)
+        let admission = SRTAdmission(wanted: nil, maximum: 2, keys: keys, clock: clock)
+        for socket in Int32(1)...3 {
+            #expect(admission.judge("", from: IPAddress("192.0.2.1"), on: socket) == nil)
+        }
+        clock.advance(by: .seconds(2))
+        #expect(admission.countFailures { _ in false } == 0)
+        clock.advance(by: .milliseconds(1))
+        #expect(admission.countFailures { $0 == 2 } == 2 && keys.wrongKeys == 2)
+        #expect(admission.countFailures { _ in false } == 0, "each is counted once")
+    }
+
+    @Test("A listening SRT output without a stream ID serves a network that guessed elsewhere")
+    func openToGuessers() {
+        let keys = StreamKeyGuard(clock: ManualClock())
+        let guesser = IPAddress("192.0.2.1")
+        for _ in 0..<20 { _ = keys.record(from: ClientNetwork(guesser)) }
+        let admission = SRTAdmission(wanted: nil, maximum: 2, keys: keys)
+        #expect((0..<5).allSatisfy { admission.judge("\($0)", from: guesser) == nil })
     }
 
     // MARK: Rates

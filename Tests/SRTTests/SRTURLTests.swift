@@ -34,6 +34,25 @@ import Testing
         #expect(try SRTURL("srt://[::1]:9000").host == "::1")
     }
 
+    @Test("SRT listeners that bind the same local address have the same host, and the host of a caller is not changed")
+    func spellings() throws {
+        for host in ["localhost", "127.1", "[::ffff:127.0.0.1]", ""] {
+            #expect(try SRTURL("srt://\(host):9000?mode=listener").host == "127.0.0.1", "\(host)")
+        }
+        #expect(try SRTURL("srt://[0:0::1]:9000?mode=listener").host == "::1")
+        #expect(try SRTURL("srt://localhost:9000").host == "localhost")
+    }
+
+    @Test("SRT listeners can follow each other at once if only the options of connections differ")
+    func sharedSocket() throws {
+        let socket = { (text: String) in try SRTURL("srt://\(text)").listeningSocket }
+        let own = try socket("127.0.0.1:9000?mode=listener&latency=200&ttl=8")
+        #expect(try socket("localhost:9000?mode=listener&latency=400&passphrase=0123456789&ttl=8") == own)
+        for other in ["0.0.0.0:9000?mode=listener&ttl=8", "127.0.0.1:9000?mode=listener&ttl=9"] {
+            #expect(try socket(other) != own, "\(other)")
+        }
+    }
+
     @Test(
         "An invalid SRT address is refused in one sentence",
         arguments: [

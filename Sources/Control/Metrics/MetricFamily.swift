@@ -11,6 +11,8 @@ struct MetricsSnapshot: Sendable {
     var failedLogins: Int
     /// The number of wrong stream keys, by protocol.
     var wrongStreamKeys: [String: UInt64] = [:]
+    /// How many times a server stopped accepting connections because few descriptors were free.
+    var acceptPauses: UInt64 = 0
     /// When the HTTP server's certificate expires, in seconds since 1970; nil without TLS.
     var certificateExpiry: Int?
     /// The resources that the process uses; nil if the system does not report them.

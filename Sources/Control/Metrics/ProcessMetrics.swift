@@ -23,6 +23,10 @@ enum ProcessMetrics {
             }
         },
         MetricFamily(
+            name: "relay_accept_pauses_total", kind: .counter, labels: [],
+            help: "Times that a server stopped accepting connections: few descriptors were free."
+        ) { snapshot, samples in samples.add(Double(snapshot.acceptPauses)) },
+        MetricFamily(
             name: "relay_certificate_expiry_timestamp_seconds", kind: .gauge, labels: ["listener", "channel"],
             help: "Until when the certificate is valid that a listener shows, in seconds since 1970."
         ) { snapshot, samples in

@@ -6,6 +6,7 @@ internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import Networking
 internal import Synchronization
 
 extension ControlServer {
@@ -88,6 +89,17 @@ extension ControlServer {
                 maxHeaderFieldCount: mostHeaders))
     }
 
+    /// Lets `channel`, a listening socket, accept no connection while few descriptors are free. Commands at the local
+    /// socket are always served.
+    private static func keepReserve(_ channel: any Channel, _ logger: Logger) async {
+        let added = channel.eventLoop.submit {
+            let gate = DescriptorGate(.shared) { logger.warning("HTTP: \($0)") }
+            try channel.pipeline.syncOperations.addHandler(gate, position: .first)
+        }
+        // This fails only if the server is being closed.
+        try? await added.get()
+    }
+
     private func listen(at address: ControlSettings.Address) throws(Failure) {
         let files = try settings.certificate.map(certificateFiles)
         let place = BindAddress.hostname(address.host, port: address.port)
@@ -131,7 +143,8 @@ extension ControlServer {
                 address: address, serverName: "relay",
                 availableConnectionsDelegate: MaximumAvailableConnections(
                     settings.maximumConnections + Self.spareConnections)),
-            onServerRunning: { channel in
+            onServerRunning: { [logger] channel in
+                if !isLocal { await Self.keepReserve(channel, logger) }
                 outcome.withLock { ($0.isOpen, $0.port) = (true, channel.localAddress?.port) }
                 began.signal()
             },

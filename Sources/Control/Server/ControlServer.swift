@@ -6,6 +6,7 @@ internal import HummingbirdCore
 package import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import Networking
 package import Status
 internal import Synchronization
 
@@ -66,7 +67,8 @@ package final class ControlServer: Sendable {
             MetricsText.render(
                 MetricsSnapshot(
                     channels: reports, version: version, failedLogins: tokens.failures,
-                    wrongStreamKeys: host.wrongStreamKeys, certificateExpiry: certificate.expiry,
+                    wrongStreamKeys: host.wrongStreamKeys, acceptPauses: DescriptorReserve.shared.pauses,
+                    certificateExpiry: certificate.expiry,
                     process: ProcessUsage.now, webhooks: webhooks.statuses))
         }
         endpoints =

@@ -29,6 +29,8 @@ package enum AttemptEvent: Sendable {
     case reconnectRequested(address: String?)
     /// The attempt failed and has ended.
     case failed(OutputFailure)
+    /// The attempt ends and has closed its listening socket. Its connections may still last for a while.
+    case stoppedListening
     /// The attempt has sent all queued packets and closed its session.
     case drained
 }
@@ -86,9 +88,11 @@ package protocol OutputTarget: Sendable {
     /// Whether the output listens and receivers connect to it. Until the first receiver connects, no packet counts as
     /// missed.
     var awaitsCallers: Bool { get }
-    /// The name of a thing that only one output can use at a time, such as a port or a directory; nil if the target
-    /// needs none. A new output waits until a removed output with the same place has ended.
-    var place: String? { get }
+    /// The port or directory that the target needs for itself; nil if it needs none.
+    var place: OutputPlace? { get }
+    /// Closes what the target holds open for attempts that follow, because its output was removed. Connections of the
+    /// present attempt stay open. Does not block.
+    func leave()
     /// Makes a target for `address`, with this target's credentials and options, because the server asks the output to
     /// publish there; nil if the address cannot be used.
     func redirected(to address: String) -> (any OutputTarget)?
@@ -108,7 +112,8 @@ package protocol OutputTarget: Sendable {
 
 extension OutputTarget {
     package var awaitsCallers: Bool { false }
-    package var place: String? { nil }
+    package var place: OutputPlace? { nil }
+    package func leave() {}
     package func redirected(to address: String) -> (any OutputTarget)? { nil }
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
 }

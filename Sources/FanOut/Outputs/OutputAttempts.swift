@@ -61,6 +61,12 @@ struct OutputAttempts {
     private(set) var aired: Set<OutputEndpoint> = []
     /// The number of targets whose ``OutputTarget/conclude(_:)`` has not completed yet.
     var concluding = 0
+    /// Whether the newest attempt has closed its listening socket.
+    private(set) var hasStoppedListening = false
+    /// The closure to call when a removed output has closed its listening socket; nil before the output is removed.
+    var whenNotListening: (@Sendable () -> Void)?
+    /// The number of the newest attempt.
+    private var newest = 0
 
     private var past = AttemptProgress()
     private var pastQueues = DropCounts()
@@ -110,7 +116,15 @@ extension OutputAttempts {
         case .live(let live, nil): phase = .live(live, .connecting(lane))
         case .connecting, .live, .paused, .ended: return false
         }
+        (newest, hasStoppedListening) = (lane.number, false)
         return true
+    }
+
+    /// Records that the attempt `number` has closed its listening socket. Returns the closure to call.
+    mutating func stoppedListening(_ number: Int) -> (@Sendable () -> Void)? {
+        guard number == newest else { return nil }
+        hasStoppedListening = true
+        return whenNotListening
     }
 
     /// Records that the attempt `number` has reached `step`.

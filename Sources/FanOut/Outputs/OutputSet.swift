@@ -67,7 +67,7 @@ package final class OutputSet: Sendable {
         /// Removed outputs that have not ended yet, because they still send the rest of their queues.
         var leaving: [OutputSupervisor] = []
         /// Outputs that must not start yet, because an output in `leaving` still uses their place, such as a port. See
-        /// ``OutputTarget/place``.
+        /// ``OutputPlace``.
         var held: [OutputSupervisor] = []
         var isRunning = false
         var isOver = false
@@ -181,6 +181,7 @@ package final class OutputSet: Sendable {
 
     private func leave(_ output: OutputSupervisor) {
         stream(of: output.rendition)?.remove(output)
+        output.leave { [weak self] in self?.startHeld() }
         output.finish(deadline: clock.now + Self.teardown.inNanoseconds) { [weak self] in
             self?.left(output)
         }
@@ -188,8 +189,13 @@ package final class OutputSet: Sendable {
 
     /// Forgets a removed output that has ended, and starts the outputs that waited for its place.
     private func left(_ output: OutputSupervisor) {
+        state.withLock { $0.leaving.removeAll { $0 === output } }
+        startHeld()
+    }
+
+    /// Starts the outputs that need not wait any more.
+    private func startHeld() {
         state.withLock { state in
-            state.leaving.removeAll { $0 === output }
             guard !state.isOver else { return }
             let held = state.held
             state.held = []
@@ -238,8 +244,8 @@ package final class OutputSet: Sendable {
     }
 
     private func start(_ output: OutputSupervisor, in state: inout State) {
-        let taken = state.leaving.contains { !$0.places.isDisjoint(with: output.places) }
-        if taken { state.held.append(output) } else { output.start() }
+        let mustWait = state.leaving.contains { $0.delays(output) }
+        if mustWait { state.held.append(output) } else { output.start() }
     }
 
     /// The packet stream for outputs of this rendition; nil if there is no such rendition.

@@ -172,6 +172,7 @@ extension OutputSupervisor {
         case .reconnectRequested(let address): redirect(to: address, from: number)
         case .accepted: post(.accepted(attempt: number, at: clock.now))
         case .awaitsCallers: post(.awaitsCallers(attempt: number))
+        case .stoppedListening: state.withLock { $0.stoppedListening(number) }?()
         case .failed(let failure):
             let now = clock.now
             queue.async {

@@ -72,8 +72,26 @@ package final class OutputSupervisor: PacketConsumer {
                     leading: leading, clock: clock)))
     }
 
-    /// The places (such as ports or directories) that no other output can use until this output has ended.
-    var places: Set<String> { Set([primary.place, backup?.place].compactMap(\.self)) }
+    private var places: [OutputPlace] { [primary.place, backup?.place].compactMap(\.self) }
+
+    /// Whether `next` must wait for this output, which was removed, because both need the same port or directory.
+    func delays(_ next: OutputSupervisor) -> Bool {
+        let hasStopped = state.withLock { $0.whenNotListening != nil && $0.hasStoppedListening }
+        return places.contains { place in
+            next.places.contains { place.excludes($0, hasStoppedListening: hasStopped) }
+        }
+    }
+
+    /// Closes what the targets hold open for further attempts, because the output was removed. Calls `freed` on any
+    /// thread when the listening socket is closed. ``finish(deadline:completion:)`` must follow.
+    func leave(freed: @escaping @Sendable () -> Void) {
+        for target in [primary, backup].compactMap(\.self) { target.leave() }
+        let hasStopped = state.withLock { lanes in
+            lanes.whenNotListening = freed
+            return lanes.hasStoppedListening
+        }
+        if hasStopped { freed() }
+    }
 
     /// Starts the first attempt. Packets may be queued before this call.
     package func start() { post(.start) }

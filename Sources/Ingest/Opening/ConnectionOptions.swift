@@ -88,6 +88,15 @@ package struct ConnectionOptions: Sendable, Hashable {
         return values
     }
 
+    /// The names and values of the additional lines of an HTTP request.
+    var headerFields: [(name: String, value: String)] {
+        headers.map { header in
+            let name = header.prefix { $0 != ":" }
+            let value = header[name.endIndex...].dropFirst().drop { $0 == " " }
+            return (String(name), String(value))
+        }
+    }
+
     /// The additional lines of an HTTP request; nil without additional lines.
     var httpHeaders: String? { headers.isEmpty ? nil : headers.map { $0 + "\r\n" }.joined() }
 }

@@ -26,8 +26,8 @@ extension InputLocation {
     }
 
     private func connectDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
-        let (url, usual) = demuxerSettings(options)
-        var settings = usual
+        var (url, settings) = demuxerSettings(options)
+        follow(&url, &settings, monitor.interrupter)
         settings.known = monitor.knownTracks
         if let address = monitor.playlist.takeChange() {
             settings.values["live_start_index"] = "\(startIndex(at: address, monitor.interrupter))"
@@ -50,6 +50,17 @@ extension InputLocation {
         return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
     }
 
+    /// Follows the redirections of an HTTP address if the input has headers, and removes the headers if the media is on
+    /// another server.
+    private func follow(_ url: inout String, _ settings: inout Demuxer.Options, _ interrupter: Interrupter) {
+        // Another protocol may be around HTTP, as in `cache:http://…`.
+        guard settings.values["headers"] != nil, let start = url.firstRange(of: "http")?.lowerBound,
+            let found = redirection(of: String(url[start...]), interrupter)
+        else { return }
+        url = String(url[..<start]) + found.url
+        if !found.keepsHeaders { settings.values["headers"] = nil }
+    }
+
     /// The libavformat formats whose files contain their media themselves. All other formats are refused: they name
     /// further files and addresses, such as HLS, DASH, IMF, SDP and lists of files, or they are of no use.
     private static let selfContainedFormats = [
@@ -59,21 +70,35 @@ extension InputLocation {
         "bmp_pipe", "tiff_pipe", "image2", "wav", "w64", "aiff", "caf", "mp3", "aac", "ac3", "eac3", "flac", "loas",
     ]
 
+    /// The protocols that can deliver a playlist. With plain HTTP, libavformat itself forbids that a playlist names
+    /// files of this machine. It does not forbid this with FTP, or with a protocol around HTTP, such as
+    /// `cache:http://…`.
+    private static let fetchingSchemes: Set<String> = ["http", "https", "ftp", "sftp"]
+
+    /// The protocols that an input with one of the `fetchingSchemes` may use: those that libavformat allows for HTTP,
+    /// and those that can be around it.
+    private static let remoteProtocols =
+        "http,https,tls,tcp,udp,rtp,crypto,httpproxy,data,ftp,sftp,cache,async,hls"
+
     /// Whether libav reads the plain bytes of a connection up to its end, without a protocol such as HTTP or RTSP.
     private var comesAsBytes: Bool {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }
 
-    /// Creates a demuxer of the bytes that arrive on an open connection.
+    /// Creates a demuxer of the bytes that arrive on an open connection. Any host on the network may have sent them, so
+    /// formats that name files and addresses are refused: libavformat would open files of this machine.
     private func demuxer(
         of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
     ) throws(IngestError) -> Demuxer {
         var options = settings
         if srtAddress != nil { options.format = "mpegts" }
+        options.values["format_whitelist"] = Self.selfContainedFormats.joined(separator: ",")
         do throws(AVFailure) {
             return try Demuxer(reading: bytes, options: options, interrupter: monitor.interrupter, subject: description)
         } catch {
-            throw IngestError.cannotBeOpened(input: description, reason: error.message)
+            let isOther = error.isInvalidArgument
+            throw IngestError.cannotBeOpened(
+                input: description, reason: isOther ? "its format does not hold the media itself" : error.message)
         }
     }
 
@@ -115,6 +140,10 @@ extension InputLocation {
                 // wait after a number of reloads, whose default differs between its versions. The number is set so high
                 // that the read deadline applies first.
                 case "http", "https": ["max_reload": "1000"]
+                case _ where Self.fetchingSchemes.contains(Self.innermostScheme(text)):
+                    [
+                        "protocol_whitelist": "\(scheme),\(Self.remoteProtocols)"
+                    ]
                 default: [:] as [String: String]
                 }
             values.merge(connection.values) { $1 }

@@ -251,7 +251,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The protocol that is used on the network, such as `https` for `cache:https://…` and `hls+https://…`.
-    private static func innermostScheme(_ text: String) -> String {
+    static func innermostScheme(_ text: String) -> String {
         let head = text.firstRange(of: "://").map { text[..<$0.lowerBound] } ?? text.prefix { $0 != ":" }
         let isPart = { (character: Character) in character.isASCII && (character.isLetter || character.isNumber) }
         return String(head.reversed().prefix(while: isPart).reversed()).lowercased()

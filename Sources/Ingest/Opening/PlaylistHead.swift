@@ -148,15 +148,19 @@ extension InputLocation {
     /// list of its first variant. `isWhole` is true if the list was read completely.
     private func mediaPlaylist(_ interrupter: Interrupter) -> (head: PlaylistHead, isWhole: Bool)? {
         guard case .url(_, let text) = place, let start = text.firstRange(of: "http") else { return nil }
-        let url = String(text[start.lowerBound...])
-        let list = playlist(url, interrupter)
-        guard let variant = list?.head.variant else { return list }
-        return PlaylistHead.resolve(variant, in: url).flatMap { playlist($0, interrupter) }
+        let address = String(text[start.lowerBound...])
+        let found = redirection(of: address, interrupter)
+        let (url, keepsHeaders) = (found?.url ?? address, found?.keepsHeaders ?? false)
+        let list = playlist(url, keepsHeaders, interrupter)
+        guard let variant = list?.head.variant, let own = PlaylistHead.resolve(variant, in: url) else { return list }
+        return playlist(own, keepsHeaders && HeaderGuard.isSameServer(url, own), interrupter)
     }
 
-    private func playlist(_ url: String, _ interrupter: Interrupter) -> (head: PlaylistHead, isWhole: Bool)? {
+    private func playlist(
+        _ url: String, _ keepsHeaders: Bool, _ interrupter: Interrupter
+    ) -> (head: PlaylistHead, isWhole: Bool)? {
         let resource = try? ResourceHead(
-            of: url, headers: connection.httpHeaders, limit: Self.headBytes, timeout: .seconds(3),
+            of: url, headers: keepsHeaders ? connection.httpHeaders : nil, limit: Self.headBytes, timeout: .seconds(3),
             interrupter: interrupter, subject: description)
         guard let resource, let head = PlaylistHead(String(decoding: resource.bytes, as: UTF8.self)) else { return nil }
         return (head, resource.bytes.count < Self.headBytes)

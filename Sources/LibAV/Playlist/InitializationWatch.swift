@@ -34,8 +34,9 @@ final class InitializationWatch {
     /// 3.3).
     private static let firstBoxes = [Array("ftyp".utf8), Array("moov".utf8)]
 
-    /// libavformat's own function.
-    private var opener: Opener?
+    /// The function that opened resources before, and its context's `opaque`: libavformat's own function, or that of a
+    /// ``HeaderGuard``.
+    private var before: (opener: Opener?, opaque: UnsafeMutableRawPointer?) = (nil, nil)
     /// The sections that were read while the playlist was opened: one of each variant and rendition.
     private var known: [InitializationSection] = []
     private var isOpening = true
@@ -46,7 +47,7 @@ final class InitializationWatch {
     /// Makes `context`, which is not open yet, open its resources through this object. The object must live as long as
     /// the context.
     func install(in context: UnsafeMutablePointer<AVFormatContext>) {
-        opener = context.pointee.io_open
+        before = (context.pointee.io_open, context.pointee.opaque)
         context.pointee.opaque = Unmanaged.passUnretained(self).toOpaque()
         context.pointee.io_open = { context, opened, url, flags, options in
             guard let context, let opened, let url, let opaque = context.pointee.opaque else {
@@ -73,22 +74,21 @@ final class InitializationWatch {
         _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>, _ url: UnsafePointer<CChar>,
         _ flags: Int32, _ options: UnsafeMutablePointer<OpaquePointer?>?
     ) -> Int32 {
-        guard let opener else { return relay_averror(EINVAL) }
         // The playlist itself is opened before the format is known.
         guard context.pointee.iformat != nil, Demuxer.formatName(of: context).split(separator: ",").contains("hls")
         else {
-            return opener(context, opened, url, flags, options)
+            return openBefore(context, opened, url, flags, options)
         }
         // libavformat removes the options that it has used.
         var copy: OpaquePointer?
         defer { av_dict_free(&copy) }
         av_dict_copy(&copy, options?.pointee, 0)
-        let code = opener(context, opened, url, flags, options)
+        let code = openBefore(context, opened, url, flags, options)
         guard code >= 0, let resource = opened.pointee, Self.isSection(resource) else { return code }
         guard let bytes = Self.content(of: resource) else {
             // It is a segment that begins like an initialization section.
             avio_closep(opened)
-            return opener(context, opened, url, flags, &copy)
+            return openBefore(context, opened, url, flags, &copy)
         }
         avio_closep(opened)
         if let section = InitializationSection(bytes), !known.contains(section) {
@@ -100,6 +100,19 @@ final class InitializationWatch {
             known.append(section)
         }
         return Self.open(bytes, opened)
+    }
+
+    /// Opens a resource with the function that opened resources before.
+    private func openBefore(
+        _ context: UnsafeMutablePointer<AVFormatContext>,
+        _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>, _ url: UnsafePointer<CChar>,
+        _ flags: Int32, _ options: UnsafeMutablePointer<OpaquePointer?>?
+    ) -> Int32 {
+        guard let opener = before.opener else { return relay_averror(EINVAL) }
+        let own = context.pointee.opaque
+        context.pointee.opaque = before.opaque
+        defer { context.pointee.opaque = own }
+        return opener(context, opened, url, flags, options)
     }
 
     /// Whether `resource`, of which nothing was read yet, begins like an initialization section. Its position stays the

@@ -40,6 +40,8 @@ package struct HTTPClient: Sendable {
         package let contentType: String?
         /// Number of bytes in the body; nil if the server does not send it.
         package let length: Int64?
+        /// The address to which the server redirects, as the server wrote it; nil if the server does not send one.
+        package let location: String?
 
         /// Whether the status is 2xx.
         package var isSuccess: Bool { (200..<300).contains(status) }
@@ -201,5 +203,6 @@ extension HTTPClient.Head {
         status = Int(head.status.code)
         contentType = head.headers.first(name: "Content-Type").map { String($0.prefix { $0 != ";" }).lowercased() }
         length = head.headers.first(name: "Content-Length").flatMap { Int64($0) }
+        location = head.headers.first(name: "Location")
     }
 }

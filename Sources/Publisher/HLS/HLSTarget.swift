@@ -23,7 +23,7 @@ package struct HLSTarget: OutputTarget {
 
     package var kind: String { "hls" }
     package var displayAddress: String { location.description }
-    package var place: String? { location.description }
+    package var place: OutputPlace? { OutputPlace(location.description) }
 
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
         // All attempts share this queue, so this block runs after the last write of the previous attempt.

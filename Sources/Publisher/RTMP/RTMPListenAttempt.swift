@@ -79,6 +79,11 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
 extension RTMPListenAttempt {
     private func listen() {
         guard phase == .idle, !report.isOver else { return }
+        do throws(OutputFailure) {
+            try offer.open()
+        } catch {
+            return fail(error)
+        }
         phase = .listening
         report.tell(.step("listening"))
         offer.serve(self) { [weak self] player in self?.post { $0.join(player) } }
@@ -175,6 +180,8 @@ extension RTMPListenAttempt {
         }
         guard mayServe else { return }
         phase = .draining
+        // If the output was removed, its offer is closed by now. If it was paused, no other output can take its place.
+        report.tell(.stoppedListening)
         for seat in seats { seat.connection.drain() }
         endIfDrained()
     }

@@ -23,7 +23,7 @@ extension RTMPListenURL: OutputDestination {
     package func target(name: String, with resources: OutputResources) throws(OutputFailure) -> any OutputTarget {
         let offer = try RTMPOffer(
             self, server: resources.server, identity: isSecure ? resources.identity : nil,
-            authorization: resources.onPlay, isSuccessor: resources.leaving.contains(description))
+            authorization: resources.onPlay, leaving: resources.leaving)
         return RTMPListenTarget(offer: offer, name: name, pool: resources.writers, stream: resources.stream)
     }
 

@@ -11,7 +11,8 @@ package struct RTMPListenTarget: OutputTarget {
     private let pool: RTMPWriterPool
     private let stream: PacketStream
 
-    /// Creates the target for the output `name` from an `offer` whose port is already open. Players get `stream`,
+    /// Creates the target for the output `name` from an `offer` whose port is open, or will be opened when the output
+    /// before it has left. Players get `stream`,
     /// beginning with the current GOP; the queues of `pool` write to them.
     package init(offer: RTMPOffer, name: String, pool: RTMPWriterPool, stream: PacketStream) {
         self.offer = offer
@@ -23,6 +24,16 @@ package struct RTMPListenTarget: OutputTarget {
     package var kind: String { offer.url.isSecure ? "rtmps-listen" : "rtmp-listen" }
     package var displayAddress: String { offer.url.description }
     package var awaitsCallers: Bool { true }
+
+    /// The port. Streams at the same address share one listener; a listener at another local address of this port can
+    /// be opened when the first one is closed.
+    package var place: OutputPlace? {
+        let url = offer.url
+        let listener = "\(url.host) \(url.isSecure ? "TLS" : "TCP")"
+        return OutputPlace("tcp port \(url.port)", sharing: listener, succession: "rtmp")
+    }
+
+    package func leave() { offer.close() }
 
     /// The codecs that the most capable players support. Each connection later checks what its own player supports.
     package var carriage: Carriage { .enhancedRTMP }

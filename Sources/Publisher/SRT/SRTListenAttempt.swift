@@ -11,7 +11,7 @@ internal import SRT
 ///
 /// Each receiver has a session with its own queue, so a slow receiver does not delay the others. Packets are moved at
 /// once from the output's queue to the receivers' queues, and are discarded while there is no receiver. The listening
-/// socket stays open all the time.
+/// socket stays open until the output ends or pauses; the receivers' connections may last longer.
 actor SRTListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, resolving, listening, live, draining, closed }
 
@@ -39,7 +39,8 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
 
     init(
         url: SRTURL, name: String, packets: PacketQueue, description: StreamDescription,
-        clock: any MonotonicClock = SystemClock(), report: @escaping @Sendable (AttemptEvent) -> Void
+        keys: StreamKeyGuard = SRTServer.shared.keys, clock: any MonotonicClock = SystemClock(),
+        report: @escaping @Sendable (AttemptEvent) -> Void
     ) {
         self.url = url
         self.name = name
@@ -47,7 +48,8 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
         self.clock = clock
         self.report = AttemptReport(clock: clock, report)
         streams = description
-        admission = SRTAdmission(wanted: url.streamID.map { SRTStreamID($0) }, maximum: url.maximumCallers)
+        admission = SRTAdmission(
+            wanted: url.streamID.map { SRTStreamID($0) }, maximum: url.maximumCallers, keys: keys, clock: clock)
         executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated))
     }
 
@@ -118,6 +120,11 @@ extension SRTListenAttempt {
     /// Logs refused receivers. The first ones are logged singly, later ones more and more rarely, because anyone can
     /// connect.
     private func noteRejections() {
+        if admission.countFailures() > 0 {
+            let reason = "its passphrase is wrong, or it has one where none is asked for"
+            report.tell(.notice("a receiver was sent away: \(reason)"))
+        }
+        if let warning = admission.takeWarning() { report.tell(.notice(warning)) }
         let (count, last) = admission.rejections
         let known = totals.setRefused(count)
         let hasDoubled = count.leadingZeroBitCount < known.leadingZeroBitCount
@@ -128,6 +135,7 @@ extension SRTListenAttempt {
     /// Adds a receiver with its own queue, which begins at a keyframe. The receiver goes on air when packets were added
     /// to its queue, see ``serve()``.
     private func join(_ socket: SRTSocket) {
+        admission.connected(socket)
         guard callers.count < url.maximumCallers else {
             admission.countOverload()
             return socket.close {}
@@ -200,6 +208,7 @@ extension SRTListenAttempt {
         }
         guard mayServe else { return }
         phase = .draining
+        socket.take()?.close { [report] in report.tell(.stoppedListening) }
         serve()
         for caller in callers { caller.session.post { $0.drain() } }
         endIfDrained()

@@ -25,7 +25,9 @@ package struct SRTTarget: OutputTarget {
     package var kind: String { "srt" }
     package var displayAddress: String { url.description }
     package var awaitsCallers: Bool { url.mode == .listener }
-    package var place: String? { url.mode == .listener ? "srt port \(url.port)" : nil }
+    package var place: OutputPlace? {
+        url.mode == .listener ? OutputPlace("srt port \(url.port)", succession: url.listeningSocket) : nil
+    }
 
     package var carriage: Carriage { .transportStream }
 

@@ -57,7 +57,7 @@ package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Cust
         guard parts.user == nil else { throw AddressError("An address to listen at has no user.") }
         self.role = role
         isSecure = parts.scheme == "rtmps-listen"
-        host = ["", "localhost"].contains(parts.host) ? "127.0.0.1" : parts.host
+        host = HostAddress.listening(at: parts.host)
         port = parts.port ?? (isSecure ? 443 : 1935)
         guard HostAddress(literal: host, port: port) != nil else {
             throw AddressError("The address to listen at must be a numeric one of this machine, such as 0.0.0.0.")

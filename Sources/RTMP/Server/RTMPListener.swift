@@ -52,18 +52,21 @@ final class RTMPListener: Sendable {
     private let warning: @Sendable (String) -> Void
     private let identity: TLSServerIdentity?
     private let loop: any EventLoop
+    private let reserve: DescriptorReserve
     private let state = Mutex(State())
     private let opened = Mutex<Opened?>(nil)
 
     /// A listener that is not open yet.
     init(
         identity: TLSServerIdentity?, limits: RTMPServerLimits, keys: StreamKeyGuard, loop: any EventLoop,
-        notice: @escaping @Sendable (String) -> Void, warning: @escaping @Sendable (String) -> Void
+        reserve: DescriptorReserve, notice: @escaping @Sendable (String) -> Void,
+        warning: @escaping @Sendable (String) -> Void
     ) {
         self.identity = identity
         self.limits = limits
         self.keys = keys
         self.loop = loop
+        self.reserve = reserve
         self.notice = notice
         self.warning = warning
     }
@@ -71,7 +74,7 @@ final class RTMPListener: Sendable {
     /// Opens the port. Blocks. Throws the reason if it cannot be opened.
     func open(host: String, port: UInt16) throws(OutputFailure) {
         do {
-            let channel = try Self.bootstrap(on: loop)
+            let channel = try bootstrap()
                 .childChannelInitializer { [weak self] channel in
                     channel.eventLoop.makeCompletedFuture {
                         guard let self else { throw RTMPServer.failure("the port is being closed") }
@@ -99,11 +102,20 @@ final class RTMPListener: Sendable {
     var name: String { opened.withLock { $0?.name ?? "" } }
     var isSecure: Bool { identity != nil }
 
-    private static func bootstrap(on loop: any EventLoop) -> ServerBootstrap {
+    private func bootstrap() -> ServerBootstrap {
         let keepAlive: [(CInt, CInt)] = [(TCP_KEEPIDLE, 10), (TCP_KEEPINTVL, 5), (TCP_KEEPCNT, 3)]
         let bootstrap = ServerBootstrap(group: loop)
             .serverChannelOption(.backlog, value: 512)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelInitializer { [reserve, warning] channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandler(DescriptorGate(reserve) { warning("RTMP: \($0)") })
+                    // After an accept that failed, for example with EMFILE, the next one waits a second. Otherwise the
+                    // thread would try without a pause, because the connection stays in the kernel's queue.
+                    try pipeline.addHandler(AcceptBackoffHandler(shouldForwardIOErrorCaught: false))
+                }
+            }
             // With Nagle's algorithm, each round trip of a command would take 40 ms longer.
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
@@ -223,6 +235,12 @@ final class RTMPListener: Sendable {
             state.endpoints.insert(endpoint, at: 0)
             return true
         }
+    }
+
+    /// Whether all streams of the port are offered at one of these addresses.
+    func offersOnly(_ addresses: Set<String>) -> Bool {
+        let urls = state.withLock { $0.endpoints.map(\.url) }
+        return urls.allSatisfy { $0.role == .output && addresses.contains($0.description) }
     }
 
     /// Stops serving the stream. Returns whether it was the last stream.

@@ -37,6 +37,12 @@ package final class RTMPServer: Sendable {
     private struct Place: Hashable {
         let host: String
         let port: UInt16
+
+        /// Whether the operating system refuses to open one of the places while the other is open.
+        func overlaps(_ other: Place) -> Bool {
+            let any: Set = ["0.0.0.0", "::"]
+            return port == other.port && (host == other.host || any.contains(host) || any.contains(other.host))
+        }
     }
 
     private struct State {
@@ -56,6 +62,7 @@ package final class RTMPServer: Sendable {
 
     private let limits: RTMPServerLimits
     private let keys: StreamKeyGuard
+    private let reserve: DescriptorReserve
     private let notice: @Sendable (String) -> Void
     private let warning: @Sendable (String) -> Void
     private let state = Mutex(State())
@@ -64,13 +71,15 @@ package final class RTMPServer: Sendable {
 
     /// A server without listeners. `notice` is called on any thread with messages for an operator, each one sentence
     /// without secrets; a hostile client can cause any number of them. `warning` is called with messages that must not
-    /// be lost among the notices; it is called at most once a minute by `clock`.
+    /// be lost among the notices; it is called at most once a minute by `clock`. No connection is accepted while
+    /// `reserve` forbids it.
     package init(
         limits: RTMPServerLimits = RTMPServerLimits(), clock: any MonotonicClock = SystemClock(),
-        notice: @escaping @Sendable (String) -> Void = { _ in },
+        reserve: DescriptorReserve = .shared, notice: @escaping @Sendable (String) -> Void = { _ in },
         warning: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.limits = limits
+        self.reserve = reserve
         self.notice = notice
         self.warning = warning
         keys = StreamKeyGuard(clock: clock)
@@ -98,6 +107,18 @@ package final class RTMPServer: Sendable {
     ) throws(OutputFailure) -> Registration {
         try register(
             RTMPEndpoint(url, .offer(host), authorization: authorization, isSuccessor: isSuccessor), identity)
+    }
+
+    /// Whether the stream at `url` can be offered as soon as the streams that are offered at the addresses `leaving`
+    /// end. Until then their listeners use the port at another local address, or with another TLS setting.
+    package func isBlocked(_ url: RTMPListenURL, onlyBy leaving: Set<String>) -> Bool {
+        let place = Place(host: url.host, port: url.port)
+        let others = state.withLock { state in
+            state.listeners.filter { other, listener in
+                other.overlaps(place) && (other != place || listener.isSecure != url.isSecure)
+            }.values.map(\.self)
+        }
+        return !others.isEmpty && others.allSatisfy { $0.offersOnly(leaving) }
     }
 
     /// The current and the refused connections of all listeners.
@@ -128,8 +149,8 @@ package final class RTMPServer: Sendable {
                 // Another thread can have opened the port meanwhile.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
                 let listener = RTMPListener(
-                    identity: identity, limits: limits, keys: keys, loop: Self.group.next(), notice: notice,
-                    warning: warning)
+                    identity: identity, limits: limits, keys: keys, loop: Self.group.next(), reserve: reserve,
+                    notice: notice, warning: warning)
                 _ = listener.add(endpoint)
                 for closing in state.withLock({ $0.takeClosings() }) { try? closing.wait() }
                 try listener.open(host: place.host, port: place.port)

@@ -74,6 +74,7 @@ struct RunCommand: BlockingCommand {
         if let shortage = DescriptorLimit.shortage(descriptors: configuration.descriptors, limit: limit) {
             throw ValidationError(shortage)
         }
+        DescriptorReserve.shared.keep(forOutputs: configuration.outputCount, of: limit)
         let host = Host(terminal: terminal, notifier: notifier)
         let server = ControlServer(
             configuration.http, host: host, events: events, version: RelayVersion.text, logger: Logger(label: "relay"))

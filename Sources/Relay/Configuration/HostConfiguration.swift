@@ -98,4 +98,7 @@ struct HostConfiguration {
 
     /// The maximum number of file descriptors that the outputs of all channels use together.
     var descriptors: Int { channels.reduce(0) { $0 + $1.configuration.descriptors } }
+
+    /// The number of outputs of all channels.
+    var outputCount: Int { channels.reduce(0) { $0 + $1.configuration.outputs.count } }
 }

@@ -161,10 +161,12 @@ extension Host {
             throw .refused(error.lines)
         }
         if state.withLock({ $0.isEnding }) { throw .ending }
-        if let shortage = DescriptorLimit.shortage(descriptors: file.descriptors, limit: DescriptorLimit.raise()) {
+        let limit = DescriptorLimit.raise()
+        if let shortage = DescriptorLimit.shortage(descriptors: file.descriptors, limit: limit) {
             logger.error("the configuration file is not applied: \(shortage)")
             throw .refused([shortage])
         }
+        DescriptorReserve.shared.keep(forOutputs: file.outputCount, of: limit)
         var changes = 0
         for run in state.withLock({ $0.runs }) where !file.channels.contains(where: { $0.name == run.name }) {
             logger.notice("the channel is ended by the configuration file", metadata: ["channel": "\(run.name)"])

@@ -15,6 +15,18 @@ struct RTMPListenURLTests {
         #expect(secure.host == "::" && secure.port == 443 && secure.isSecure && secure.maximumPlayers == 256)
     }
 
+    @Test(
+        "RTMP addresses that bind the same local address have the same text, however the host is spelled",
+        arguments: [
+            ("localhost", "127.0.0.1"), ("LOCALHOST", "127.0.0.1"), ("", "127.0.0.1"), ("127.1", "127.0.0.1"),
+            ("[::ffff:127.0.0.1]", "127.0.0.1"), ("[0:0:0:0:0:0:0:1]", "[::1]"), ("[0::0]", "[::]"),
+            ("0.0.0.0", "0.0.0.0"),
+        ])
+    func spellings(host: String, shown: String) throws {
+        let url = try RTMPListenURL("rtmp-listen://\(host):1935/live/program", for: .output)
+        #expect("\(url)" == "rtmp-listen://\(shown):1935/live/program")
+    }
+
     @Test("A listening address may have an application with an instance; names are decoded, and options are checked")
     func pieces() throws {
         let input = try RTMPListenURL("rtmp-listen://0.0.0.0:1936/a/b/k%2Fy?takeover=yes", for: .input)

@@ -96,6 +96,27 @@ struct RTMPServerTests {
         #expect(record.log.isEmpty && isDiscreet())
     }
 
+    private final class FreeDescriptors: Sendable {
+        let count = Mutex(10)
+    }
+
+    @Test("An RTMP server accepts connections only while more descriptors are free than media needs")
+    func fewDescriptors() async throws {
+        let free = FreeDescriptors()
+        let reserve = DescriptorReserve { free.count.withLock { $0 } }
+        reserve.keep(forOutputs: 1, of: 1024)
+        let server = RTMPServer(limits: .patient, clock: ManualClock(), reserve: reserve)
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.publishing("secret"))
+        try await eventually { reserve.pauses == 1 }
+        #expect(server.status.listeners.map(\.accepted) == [0])
+        free.count.withLock { $0 = 1000 }
+        try await client.hear("NetStream.Publish.Start")
+        #expect(reserve.pauses == 1)
+        withExtendedLifetime(registration) {}
+    }
+
     @Test("Wrong stream keys are counted, guessing is reported once, and the right key is still accepted")
     func guesses() async throws {
         let server = server { $0.guessWait = .milliseconds(1) }

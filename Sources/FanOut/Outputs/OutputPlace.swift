@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A thing that an output needs for itself, such as a port or a directory.
+///
+/// A new output waits while a removed output with a place of the same name still ends, unless both outputs can use the
+/// place at the same time.
+package struct OutputPlace: Sendable, Equatable {
+    /// The thing's name. Places with different names do not affect each other.
+    let name: String
+    /// Outputs with the same value can always use the place at the same time. Nil if that is never possible.
+    let sharing: String?
+    /// Outputs with the same value can follow each other while connections of the first one still end: the second one
+    /// waits only until the first one has closed its listening socket. Nil if that is never possible.
+    let succession: String?
+
+    /// The place `name`; see ``sharing`` and ``succession`` for the other values.
+    package init(_ name: String, sharing: String? = nil, succession: String? = nil) {
+        (self.name, self.sharing, self.succession) = (name, sharing, succession)
+    }
+
+    /// Whether an output at `next` must wait for the removed output at this place. `hasStoppedListening` tells whether
+    /// the removed output has closed its listening socket.
+    func excludes(_ next: OutputPlace, hasStoppedListening: Bool) -> Bool {
+        guard name == next.name else { return false }
+        if let sharing, sharing == next.sharing { return false }
+        if hasStoppedListening, let succession, succession == next.succession { return false }
+        return true
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import LibAV
+internal import Networking
+internal import Synchronization
+
+/// Follows the redirections of an HTTP address to which headers are sent that can be secret. libavformat would send
+/// them to every server to which it is redirected.
+struct HTTPRedirection: Sendable, Equatable {
+    private static let statuses: Set = [301, 302, 303, 307, 308]
+    private static let mostRedirections = 8
+    private static let timeout = Duration.seconds(5)
+
+    /// The address to open.
+    private(set) var url: String
+    /// Whether the headers are sent to that address: it belongs to the same server as the first one.
+    private(set) var keepsHeaders = true
+    private var redirections = 0
+
+    init(_ url: String) { self.url = url }
+
+    /// Goes to the address in a response with this status and this location. Returns whether the server there has to be
+    /// asked, too: it may redirect again. After the first other server, libavformat may follow all redirections.
+    mutating func follow(status: Int, location: String?) -> Bool {
+        guard Self.statuses.contains(status), let location, let next = PlaylistHead.resolve(location, in: url),
+            ["http://", "https://"].contains(where: { next.lowercased().hasPrefix($0) })
+        else { return false }
+        redirections += 1
+        keepsHeaders = redirections < Self.mostRedirections && HeaderGuard.isSameServer(url, next)
+        url = next
+        return keepsHeaders
+    }
+
+    /// Asks the servers, from `url` on. Blocks for some seconds for each of them, until `interrupter` interrupts it. If
+    /// a server does not answer, the result is the address at which it was asked.
+    static func resolve(
+        _ url: String, _ fields: [(name: String, value: String)], _ interrupter: Interrupter
+    ) -> HTTPRedirection {
+        var result = HTTPRedirection(url)
+        while let head = ask(result.url, fields, interrupter),
+            result.follow(status: head.status, location: head.location)
+        {}
+        return result
+    }
+
+    private final class Answer: Sendable {
+        let head = Mutex<HTTPClient.Head?>(nil)
+        let isDone = DispatchSemaphore(value: 0)
+    }
+
+    private static func ask(
+        _ url: String, _ fields: [(name: String, value: String)], _ interrupter: Interrupter
+    ) -> HTTPClient.Head? {
+        // libavformat verifies no certificate, either.
+        guard let endpoint = try? HTTPEndpoint(withoutUser(url)) else { return nil }
+        let client = HTTPClient(endpoint, trust: .insecure)
+        let answer = Answer()
+        let task = Task {
+            let request = HTTPClient.Request("GET", headers: fields)
+            let head = try? await client.answer(to: request, within: Self.timeout, readsBody: false).head
+            answer.head.withLock { $0 = head }
+            answer.isDone.signal()
+        }
+        while answer.isDone.wait(timeout: .now() + .milliseconds(50)) == .timedOut {
+            guard interrupter.isInterrupted else { continue }
+            task.cancel()
+            return nil
+        }
+        return answer.head.withLock { $0 }
+    }
+
+    /// `url` without user, password and fragment. libavformat sends a password only when the server asks for it, and in
+    /// the way that the server asks for.
+    static func withoutUser(_ url: String) -> String {
+        let plain = url.prefix { $0 != "#" }
+        guard let mark = plain.firstRange(of: "://") else { return String(plain) }
+        let authority = plain[mark.upperBound...].prefix { $0 != "/" && $0 != "?" }
+        guard let at = authority.lastIndex(of: "@") else { return String(plain) }
+        return String(plain[..<mark.upperBound] + plain[plain.index(after: at)...])
+    }
+}
+
+extension InputLocation {
+    /// Follows the redirections of `url`, an address of this input, if headers belong to it; nil without headers.
+    func redirection(of url: String, _ interrupter: Interrupter) -> HTTPRedirection? {
+        let fields = connection.headerFields
+        return fields.isEmpty ? nil : HTTPRedirection.resolve(url, fields, interrupter)
+    }
+}

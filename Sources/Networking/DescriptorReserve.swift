@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+internal import Synchronization
+
+/// Keeps some of the process's descriptors free for media: servers accept no connection of a stranger while fewer are
+/// free. Otherwise idle connections could take the descriptors that the recorder needs for its next file, and outputs
+/// for their next connection.
+///
+/// Any thread may use it.
+package final class DescriptorReserve: Sendable {
+    private struct State {
+        var kept = 0
+        /// The number of free descriptors, less the connections that were accepted since it was measured.
+        var free = Int.max
+        /// When it was measured, in monotonic nanoseconds; nil before the first time.
+        var measured: Int64?
+        var pauses: UInt64 = 0
+        var nextReport = Int64.min
+    }
+
+    /// The reserve of this process. It keeps nothing until ``keep(forOutputs:of:)`` is called.
+    package static let shared = DescriptorReserve()
+
+    /// How often the free descriptors are counted while connections are accepted.
+    static let interval = Duration.seconds(1)
+    private static let reportInterval = Duration.seconds(60)
+    /// Descriptors that are kept free for inputs, recorders, uploads and the log, and for each output, which may have
+    /// an old and a new connection at the same time.
+    private static let (base, perOutput) = (64, 8)
+
+    private let clock: any MonotonicClock
+    private let measure: @Sendable () -> Int?
+    private let state = Mutex(State())
+
+    /// Creates a reserve that keeps nothing yet. `measure` returns the number of free descriptors, or nil if it is
+    /// unknown; connections are accepted then.
+    package init(
+        clock: any MonotonicClock = SystemClock(), measure: @escaping @Sendable () -> Int? = { DescriptorLimit.free }
+    ) {
+        self.clock = clock
+        self.measure = measure
+    }
+
+    /// Keeps descriptors free for this many outputs, but never more than half of `limit`, the number of descriptors
+    /// that the process may have.
+    package func keep(forOutputs outputs: Int, of limit: Int) {
+        state.withLock { $0.kept = min(limit / 2, Self.base + Self.perOutput * outputs) }
+    }
+
+    /// How many times a server stopped accepting connections.
+    package var pauses: UInt64 { state.withLock { $0.pauses } }
+
+    /// Whether a server may accept a connection now. Counts the descriptors at most once a second.
+    func admits() -> Bool {
+        let now = clock.now
+        let isDue = state.withLock { state in
+            guard state.measured.map({ now - $0 >= Self.interval.inNanoseconds }) ?? true else { return false }
+            state.measured = now
+            return true
+        }
+        if isDue {
+            let free = measure() ?? Int.max
+            state.withLock { $0.free = free }
+        }
+        return state.withLock { $0.free > $0.kept }
+    }
+
+    /// Records that a server accepted a connection.
+    func accepted() { state.withLock { $0.free -= 1 } }
+
+    /// Counts that a server stops accepting connections. Returns a sentence for the log, at most once a minute.
+    func pause() -> String? {
+        let now = clock.now
+        return state.withLock { state in
+            state.pauses += 1
+            guard now >= state.nextReport else { return nil }
+            state.nextReport = now + Self.reportInterval.inNanoseconds
+            return "no connections are accepted while only \(max(0, state.free)) more files can be opened: "
+                + "\(state.kept) are kept for media; raise the hard limit (ulimit -Hn, or LimitNOFILE= of the service)"
+        }
+    }
+}

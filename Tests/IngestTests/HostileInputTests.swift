@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Ingest
+
+@Suite("Inputs whose sender wants more than to send media")
+struct HostileInputTests {
+    /// A playlist of one segment, which is the file at `path`.
+    private static func playlist(_ path: String) -> String {
+        "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:0.2,\nfile://\(path)\n#EXT-X-ENDLIST\n"
+    }
+
+    private static func clip() throws -> Clip {
+        try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=0.2", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt",
+            "yuv420p", suffix: ".ts")
+    }
+
+    @Test("A sender by TCP that sends a playlist instead of media is refused, so it cannot show files of this machine")
+    func playlistAsBytes() throws {
+        let clip = try Self.clip()
+        let text = Self.playlist(clip.path)
+        let server = try RecordingServer(readsRequest: false) { _ in text }
+        #expect(throws: IngestError.self) {
+            _ = try SourceOpener.open(
+                InputLocation("tcp://127.0.0.1:\(server.port)"), options: IngestOptions(), logger: quiet)
+        }
+    }
+
+    @Test("A playlist by HTTP cannot name files of this machine", arguments: ["", "cache:"])
+    func playlistByHTTP(wrapper: String) throws {
+        let clip = try Self.clip()
+        let text = Self.playlist(clip.path)
+        let server = try RecordingServer { _ in
+            "HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\nConnection: close\r\n\r\n\(text)"
+        }
+        #expect(throws: IngestError.self) {
+            _ = try SourceOpener.open(
+                InputLocation("\(wrapper)http://127.0.0.1:\(server.port)/list.m3u8"), options: IngestOptions(),
+                logger: quiet)
+        }
+        #expect(!server.values(of: "host", for: "/list.m3u8").isEmpty)
+    }
+
+    @Test("For an input by FTP or through a protocol around HTTP, local files are not among the allowed protocols")
+    func protocols() throws {
+        for text in ["ftp://h/list.m3u8", "sftp://h/a", "cache:http://h/a", "async:https://h/a"] {
+            let values = InputLocation(text).demuxerSettings(IngestOptions()).options.values
+            let allowed = try #require(values["protocol_whitelist"]).split(separator: ",")
+            #expect(!allowed.contains("file") && allowed.contains("tcp") && allowed.contains("https"), "\(text)")
+        }
+    }
+
+    // MARK: Headers
+
+    private static func response(_ body: String) -> String {
+        "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)"
+    }
+
+    @Test("Headers of an HTTP input are not sent to another server to which the input's server redirects")
+    func redirectedElsewhere() throws {
+        let other = try RecordingServer { _ in Self.response("") }
+        let server = try RecordingServer { [port = other.port] _ in
+            "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:\(port)/media.ts\r\nContent-Length: 0\r\n"
+                + "Connection: close\r\n\r\n"
+        }
+        let text = "http://127.0.0.1:\(server.port)/live.ts#header=Authorization: Bearer secret"
+        _ = try? SourceOpener.open(InputLocation(text), options: IngestOptions(), logger: quiet)
+        #expect(server.values(of: "authorization", for: "/live.ts") == ["Bearer secret"])
+        let values = other.values(of: "authorization", for: "/media.ts")
+        #expect(!values.isEmpty && values.allSatisfy { $0 == "-" })
+    }
+
+    @Test("Headers of a playlist are sent for segments of the same server, and not for those of others")
+    func segmentsElsewhere() throws {
+        let other = try RecordingServer { _ in Self.response("") }
+        for isOther in [true, false] {
+            let segment = isOther ? "http://127.0.0.1:\(other.port)/0.ts" : "0.ts"
+            let list = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n\(segment)\n#EXT-X-ENDLIST\n"
+            let server = try RecordingServer { Self.response($0.contains(" /list.m3u8 ") ? list : "") }
+            let text = "http://127.0.0.1:\(server.port)/list.m3u8#header=Authorization: Bearer secret"
+            _ = try? SourceOpener.open(InputLocation(text), options: IngestOptions(), logger: quiet)
+            #expect(server.values(of: "authorization", for: "/list.m3u8").contains("Bearer secret"))
+            let values = (isOther ? other : server).values(of: "authorization", for: "/0.ts")
+            #expect(!values.isEmpty && values.allSatisfy { $0 == (isOther ? "-" : "Bearer secret") })
+        }
+    }
+
+    @Test("A redirection is followed with headers within a server, and without them to any other or after eight")
+    func redirections() {
+        var here = HTTPRedirection("http://u:p@h:80/a/b?c")
+        #expect(here.follow(status: 302, location: "/d") && here.url == "http://u:p@h:80/d" && here.keepsHeaders)
+        #expect(!here.follow(status: 200, location: "/e") && !here.follow(status: 302, location: nil))
+        #expect(!here.follow(status: 302, location: "file:///etc/passwd") && here.keepsHeaders)
+        #expect(here.follow(status: 308, location: "https://H:80/e") && here.url == "https://H:80/e")
+        #expect(!here.follow(status: 307, location: "http://h:80/e") && !here.keepsHeaders, "back to clear text")
+        for other in ["http://h:81/", "http://g:80/", "//g:80/", "http://h:80@g/"] {
+            var there = HTTPRedirection("http://h:80/")
+            #expect(!there.follow(status: 301, location: other) && !there.keepsHeaders, "\(other)")
+        }
+        var circle = HTTPRedirection("http://h/")
+        var count = 0
+        while circle.follow(status: 302, location: "/"), count < 100 { count += 1 }
+        #expect(count == 7 && !circle.keepsHeaders)
+    }
+
+    @Test("The question for redirections contains no password")
+    func passwords() {
+        for (text, plain) in [
+            ("http://u:p@h/a@b", "http://h/a@b"), ("https://h/a#b", "https://h/a"), ("http://u@h?x=@", "http://h?x=@"),
+        ] {
+            #expect(HTTPRedirection.withoutUser(text) == plain)
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Networking
+
+@Suite("Descriptors that are kept free for media")
+struct DescriptorReserveTests {
+    /// The number of free descriptors, as the test sets it.
+    private final class Free: Sendable {
+        let count: Mutex<Int?>
+        init(_ count: Int?) { self.count = Mutex(count) }
+    }
+
+    /// Comes before the gate on the way to the socket, and counts the requests to accept connections.
+    private final class Accepts: ChannelOutboundHandler {
+        typealias OutboundIn = NIOAny
+        var count = 0
+        func read(context: ChannelHandlerContext) { count += 1 }
+    }
+
+    private let clock = ManualClock()
+    private let warnings = Free(0)
+
+    private func reserve(_ free: Free, outputs: Int = 2, limit: Int = 1024) -> DescriptorReserve {
+        let reserve = DescriptorReserve(clock: clock) { free.count.withLock { $0 } }
+        reserve.keep(forOutputs: outputs, of: limit)
+        return reserve
+    }
+
+    @Test("A server pauses while few descriptors are free, checks again each second, and warns once")
+    func pauses() throws {
+        let free = Free(80)
+        let reserve = reserve(free)
+        let (channel, accepts) = (EmbeddedChannel(), Accepts())
+        let gate = DescriptorGate(reserve) { [warnings] _ in warnings.count.withLock { $0 = ($0 ?? 0) + 1 } }
+        try channel.pipeline.syncOperations.addHandlers([accepts, gate])
+        channel.read()
+        #expect(accepts.count == 0 && reserve.pauses == 1)
+        for _ in 0..<3 {
+            channel.read()
+            clock.advance(by: .seconds(1))
+            channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        }
+        #expect(accepts.count == 0 && reserve.pauses == 1 && warnings.count.withLock { $0 } == 1)
+        free.count.withLock { $0 = 81 }
+        clock.advance(by: .seconds(1))
+        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        #expect(accepts.count == 1)
+        channel.read()
+        #expect(accepts.count == 2)
+        _ = try channel.finish(acceptAlreadyClosed: true)
+    }
+
+    @Test("Connections that were accepted since descriptors were counted are subtracted")
+    func flood() {
+        let reserve = reserve(Free(100))
+        var accepted = 0
+        while reserve.admits(), accepted < 1000 {
+            reserve.accepted()
+            accepted += 1
+        }
+        #expect(accepted == 20)
+        clock.advance(by: .seconds(1))
+        #expect(reserve.admits(), "they are counted again each second")
+    }
+
+    @Test("At most half of all descriptors are kept, none before the outputs are known or if the count is unknown")
+    func bounds() {
+        #expect(reserve(Free(101), outputs: 1000, limit: 200).admits())
+        #expect(!reserve(Free(100), outputs: 1000, limit: 200).admits())
+        #expect(reserve(Free(nil)).admits())
+        #expect(DescriptorReserve(clock: clock) { 1 }.admits())
+    }
+
+    @Test("Descriptors that a process opens are no longer free")
+    func measure() throws {
+        let before = try #require(DescriptorLimit.free)
+        let pipes = (0..<150).map { _ -> [CInt] in
+            var ends: [CInt] = [0, 0]
+            return pipe(&ends) == 0 ? ends : []
+        }
+        let during = try #require(DescriptorLimit.free)
+        for end in pipes.flatMap(\.self) { close(end) }
+        // Other tests open and close descriptors meanwhile.
+        #expect(before - during > 100)
+    }
+}
