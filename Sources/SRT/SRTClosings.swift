@@ -10,7 +10,7 @@ internal import Media
 struct SRTClosings {
     /// The maximum number of pending close calls up to which new sockets are not limited.
     static let maximum = 32
-    /// The interval between new sockets while more close calls are pending.
+    /// While more than ``maximum`` close calls are pending, one new socket is allowed in each interval of this length.
     static let interval = Duration.seconds(60)
 
     /// The number of pending close calls.

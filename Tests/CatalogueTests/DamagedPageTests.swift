@@ -163,7 +163,7 @@ import Testing
         #expect(try run(in: directory).problem == nil && names(in: directory).isEmpty)
     }
 
-    @Test func `Files that were recorded after clips were lost are deleted as usual`() throws {
+    @Test func `After a damaged catalogue has lost clips, retention still deletes newer files as usual`() throws {
         let directory = try copy(try original.bytes(".relay.sqlite"))
         try ClipMark.setUnknown(in: directory.path)
         let path = directory.path(ClipMark.unknown)

@@ -75,18 +75,18 @@ extension Serial {
         }
 
         @Test(
-            "relay's encoded transport stream passes the broadcast checks at each frame rate",
+            "relay's encoded transport stream keeps the limits of TR 101 290 at each frame rate",
             arguments: ["15", "30000/1001"])
         func encoded(rate: String) async throws {
             try await judge(["--size", "160x90", "--preset", "ultrafast", "--fps", rate, "--duration", "4s"])
         }
 
-        @Test("The transport stream copied from a file whose audio arrives in bursts passes the broadcast checks")
+        @Test("The transport stream copied from a file whose audio arrives in bursts keeps the limits of TR 101 290")
         func bundles() async throws {
             try await judge(["--input", try await clip("clip.ts", rate: "24"), "--copy"])
         }
 
-        @Test("The transport stream copied from an HLS playlist passes the broadcast checks")
+        @Test("The transport stream copied from an HLS playlist keeps the limits of TR 101 290")
         func playlist() async throws {
             let clip = try await clip("clip.ts")
             let served = directory.file("served")
@@ -99,7 +99,7 @@ extension Serial {
         }
 
         @Test(
-            "The transport stream copied from RTMP passes the broadcast checks even if frames are missing or far apart",
+            "The transport stream copied from RTMP keeps the limits of TR 101 290 even if frames are missing or far apart",
             arguments: ["select='not(between(t,2,3.2))'", "select='not(mod(floor(t),2))+not(mod(n,12))'"])
         func published(filter: String) async throws {
             let clip = try await clip("clip.mp4", filter: filter)

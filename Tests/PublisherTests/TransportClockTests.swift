@@ -82,7 +82,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "A copied stream without durations passes the broadcast check after a gap in one track or in both",
+        "A copied stream without durations keeps the limits of TR 101 290 after a gap in one track or in both",
         arguments: [100, 500, 900, 2000, 10_000], [(true, true), (true, false), (false, true)])
     func gaps(milliseconds: Int64, tracks: (video: Bool, audio: Bool)) throws {
         let isSilent = tracks.video && tracks.audio && milliseconds > 900
@@ -94,7 +94,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "A copied stream with still frames at a variable frame rate passes the broadcast check",
+        "A copied stream with still frames at a variable frame rate keeps the limits of TR 101 290",
         arguments: [true, false],
         [true, false])
     func stills(hasAudio: Bool, statesDurations: Bool) throws {
@@ -106,7 +106,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "An audio-only stream passes the broadcast check, however long its audio frames are",
+        "An audio-only stream keeps the limits of TR 101 290, however long its audio frames are",
         arguments: [(1024, 48_000), (1024, 22_050), (2048, 48_000), (1024, 8000), (1152, 32_000)])
     func audioOnly(samples: Int64, rate: Int32) throws {
         try Self.expectRight(Self.shape { ($0.hasVideo, $0.audioFrame) = (false, (samples, rate)) })
@@ -120,7 +120,7 @@ struct TransportClockTests {
         try Self.expectRight(shape, jumps: 2)
     }
 
-    @Test("A copied stream passes the broadcast check whatever the order of its packets", arguments: 1...60)
+    @Test("A copied stream keeps the limits of TR 101 290 in any order of its audio and video packets", arguments: 1...60)
     func anyOrder(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let shape = Shape(using: &random)

@@ -9,7 +9,7 @@ internal import Media
 struct VideoDiscovery {
     /// The maximum duration of the discovery: the longest usual distance of keyframes (10 s), and a margin of 2 s.
     static let patience = Duration.seconds(12)
-    /// The maximum number of bytes that are read (64 MiB): 12 s at 40 Mbit/s.
+    /// The maximum number of bytes that are read (64 MiB): enough for 12 s at 40 Mbit/s.
     static let byteLimit = 64 << 20
 
     private let demuxer: Demuxer

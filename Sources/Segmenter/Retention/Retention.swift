@@ -43,9 +43,9 @@ package final class Retention: RecordingObserver {
         var isStopped = false
         /// Files that ended in this run. Their age is known even if the clock was set before.
         var own: Set<String> = []
-        /// The ``RecordDirectory/generation`` of the disk from which the policy's clock memory was read.
+        /// The ``RecordDirectory/generation`` of the disk from which the ``RememberedClock`` was read.
         var recalled: Int?
-        /// Whether the clock memory could not be written, which is logged once.
+        /// Whether the ``RememberedClock`` could not be written, which is logged once.
         var isForgetful = false
     }
 
@@ -80,7 +80,7 @@ package final class Retention: RecordingObserver {
     /// - `isConfirmed` returns whether a time server confirms the time of `wallClock`; nil means that the operating
     ///   system is asked.
     /// - `newestRow` returns when the newest file in the catalogue ended. It is called only if no earlier run has left
-    ///   a clock memory.
+    ///   a ``RememberedClock``.
     package init(
         directory: RecordDirectory, channel: String, rules: RetentionRules, leastFree: Int64,
         vetoes: [any RetentionVeto] = [], observers: [any RecordingObserver] = [],
@@ -192,7 +192,7 @@ package final class Retention: RecordingObserver {
             isConfirmed: isConfirmed(wallClock), own: own)
     }
 
-    /// Reads the clock memory of the previous run from a disk when the disk is first seen. A disk can be mounted after
+    /// Reads the ``RememberedClock`` of the previous run from a disk when the disk is first seen. A disk can be mounted after
     /// the start, or in place of another disk.
     private func recall() {
         let generation = directory.generation
@@ -314,7 +314,7 @@ package final class Retention: RecordingObserver {
         remember(policy.memory(look))
     }
 
-    /// Stores the clock memory for the next run.
+    /// Writes to the disk what the next run must know about the system clock: whether its time can be trusted.
     private func remember(_ memory: RememberedClock) {
         do throws(FileFailure) {
             try memory.write(of: channel, in: directory)

@@ -60,7 +60,7 @@ struct RetentionPolicy {
     /// that.
     var leastFree: Int64
     private var trust: ClockTrust
-    /// When the newest file in the catalogue ended. Nil if there is no such file, or if there is a clock memory, which
+    /// When the newest file in the catalogue ended. Nil if there is no such file, or if there is a `memory`, which
     /// is more reliable.
     private var newestRow: UTCTime?
     private var attempt: Attempt?
@@ -80,21 +80,22 @@ struct RetentionPolicy {
     /// end.
     private static let retryInterval: Int64 = 600_000_000_000
 
-    /// Creates a policy of `rules`, with the clock memory that the previous run left.
+    /// Creates a policy of `rules`. `memory` is what the previous run stored about the system clock.
     init(rules: RetentionRules, leastFree: Int64, memory: RememberedClock? = nil) {
         self.rules = rules
         self.leastFree = leastFree
         trust = ClockTrust(rules, memory: memory)
     }
 
-    /// Stores the clock memory of the previous run. Must be called before the first look. Without a memory, the time at
-    /// which the previous run ended is estimated from the newest file or from the catalogue's `newestRow`.
+    /// Uses what the previous run stored about the system clock. Must be called before the first look. If the previous
+    /// run stored nothing, the time at which it ended is estimated from the newest file or from the catalogue's
+    /// `newestRow`.
     mutating func recall(_ memory: RememberedClock?, newestRow: UTCTime?) {
         trust = ClockTrust(rules, memory: memory)
         self.newestRow = newestRow
     }
 
-    /// Returns the clock memory for the next run, at the time of `look`.
+    /// Returns what the next run must know about the system clock, at the time of `look`.
     func memory(_ look: Look) -> RememberedClock { trust.memory(look.clocks) }
 
     /// How many bytes of `space` should be free.

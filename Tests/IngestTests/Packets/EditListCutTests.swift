@@ -57,7 +57,7 @@ struct EditListCutTests {
             "-i", whole.path, "-c", "copy", "-metadata:s:v", "rotate=90", suffix: ".mp4")
         let packets = try copied(rotated.path, log: log)
         #expect(packets.count == 75)
-        #expect(packets.allSatisfy { $0.description.displayMatrix == Orientation.clockwise.matrix(320, 180) })
+        #expect(packets.allSatisfy { $0.description.displayMatrix == Orientation.counterClockwise.matrix(320, 180) })
         #expect(log.lines(containing: "the video is rotated").count == 1)
         #expect(try copied(whole.path, log: log).allSatisfy { $0.description.displayMatrix == nil })
     }

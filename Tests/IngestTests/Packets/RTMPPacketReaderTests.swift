@@ -37,7 +37,7 @@ import Testing
         try CodedClip(video: "libx264", audio: "aac", options: options, name: name, in: directory.path)
     }
 
-    @Test("Additional audio tracks of a publisher are listed once, in the same message as the first or in others")
+    @Test("Each additional audio track of a publisher is listed once, in whichever message it comes")
     func otherTracks() throws {
         var reader = RTMPPacketReader()
         let opus = Array("Opus".utf8)
