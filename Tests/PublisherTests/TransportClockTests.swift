@@ -120,7 +120,8 @@ struct TransportClockTests {
         try Self.expectRight(shape, jumps: 2)
     }
 
-    @Test("A copied stream keeps the limits of TR 101 290 in any order of its audio and video packets", arguments: 1...60)
+    @Test(
+        "A copied stream keeps the limits of TR 101 290 in any order of its audio and video packets", arguments: 1...60)
     func anyOrder(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let shape = Shape(using: &random)
