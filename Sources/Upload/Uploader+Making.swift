@@ -8,9 +8,9 @@ internal import Synchronization
 
 /// The target of finished files.
 package enum UploadTarget: Sendable, Equatable {
-    /// Copy them to an rclone remote, with a value for `--bwlimit`.
+    /// The files are copied to an rclone remote. `limit` is the value of rclone's `--bwlimit`; nil for no limit.
     case remote(RcloneRemote, limit: String?)
-    /// Run the program at this path for each file.
+    /// The program at this path is run for each file.
     case command(String)
 }
 

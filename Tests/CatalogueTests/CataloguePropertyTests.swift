@@ -244,7 +244,7 @@ struct CataloguePropertyTests {
         #expect(throws: FileFailure.self) { try UploadMark.channels(in: directory.path("none")) }
     }
 
-    @Test("Databases with clips to restore are listed, and a mark of lost clips stays until an operator removes it")
+    @Test("Damaged databases whose clips must be restored are listed, and the mark of lost clips stays")
     func clipMarks() throws {
         let directory = try TemporaryDirectory()
         #expect(ClipMark.time(in: directory.path) == nil)

@@ -19,7 +19,7 @@ struct YAMLTextTests {
         String(String.UnicodeScalarView(text.unicodeScalars.drop { $0 == "\u{FEFF}" }))
     }
 
-    @Test("Any text is read back from YAML as it was quoted")
+    @Test("Any text that is quoted for YAML is read back unchanged")
     func quoted() throws {
         var random = SeededRandom()
         for _ in 0..<500 {

@@ -77,8 +77,8 @@ struct SourceClockTests {
         #expect(clock.status.steps == 0)
         #expect(!events.contains { if case .stepped = $0 { true } else { false } })
         #expect(clock.status.latePackets == 0)
-        let due = try #require(due(clock, 3_000_000 + 5000, .audio))
-        #expect((1130..<1250).contains(due - 3_000_000), "\(due - 3_000_000)")
+        let end = try #require(due(clock, 3_000_000 + 5000, .audio))
+        #expect((1130..<1250).contains(end - 3_000_000), "\(end - 3_000_000)")
     }
 
     @Test("No packet gets a program time before both tracks were observed for long enough")

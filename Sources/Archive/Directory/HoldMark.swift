@@ -49,7 +49,7 @@ package enum HoldMark {
         FileDescriptor.synchroniseDirectory(of: path)
     }
 
-    /// Releases the recording.
+    /// Removes the mark of the recording `name`, so that retention may delete the recording again.
     package static func remove(of name: String, in directory: RecordDirectory) throws(FileFailure) {
         try directory.checkMount()
         let path = path(of: name, in: directory.path)

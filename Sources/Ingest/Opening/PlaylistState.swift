@@ -39,7 +39,8 @@ final class PlaylistState: Sendable {
     func endRead() { reading.store(.max, ordering: .releasing) }
 
     /// Watches the open playlist, whose segments last up to `target`, until ``unwatch()``. `read` reads the playlist.
-    /// If it was started again, `interrupter` ends the read that is under way.
+    /// If the server has restarted the playlist, so that its segments are counted from a smaller number,
+    /// `interrupter` ends the read of a packet that is under way.
     func watch(
         target: Duration, interrupter: Interrupter, _ read: @escaping @Sendable (Interrupter) -> PlaylistHead?
     ) {

@@ -115,8 +115,8 @@ final class ChannelRun: Sendable {
     /// The service manager's view of the channel.
     var served: ServedChannel {
         let (channel, wasTried, isOver) = state.withLock { ($0.channel, $0.wasTried, $0.result != nil) }
-        // A channel that is opened only once never counts as tried or over. If it cannot be opened, the process ends
-        // without having reported that the service is up.
+        // If a channel is opened only once (`isLasting` is false), these two are reported as false. When such a channel
+        // fails or ends, the process ends too, so the service manager sees the end of the process.
         return ServedChannel(
             name: name, status: channel?.status, wasTried: isLasting && wasTried, isOver: isLasting && isOver,
             heartbeats: channel?.heartbeats ?? [])
