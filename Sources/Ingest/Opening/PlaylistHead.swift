@@ -100,7 +100,7 @@ struct PlaylistHead: Sendable, Hashable {
     /// Returns the absolute address of `reference`, which occurs in a playlist that was read from `base`. `base` must
     /// contain `//`. The rules are those of RFC 3986, 5.2, except that dots in paths are left to the server.
     static func resolve(_ reference: String, in base: String) -> String? {
-        if reference.contains("://") { return reference }
+        if isAbsolute(reference) { return reference }
         let plain = base.prefix { $0 != "?" && $0 != "#" }
         guard let mark = plain.firstRange(of: "://") else { return nil }
         let authority = plain[mark.upperBound...].prefix { $0 != "/" }
@@ -109,6 +109,14 @@ struct PlaylistHead: Sendable, Hashable {
         let path = plain[authority.endIndex...]
         let folder = path.lastIndex(of: "/").map { plain[...$0] } ?? plain + "/"
         return folder + reference
+    }
+
+    /// Whether `reference` begins with a scheme. A query can contain `://`, too.
+    private static func isAbsolute(_ reference: String) -> Bool {
+        guard let mark = reference.firstRange(of: "://") else { return false }
+        return reference[..<mark.lowerBound].allSatisfy {
+            $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0))
+        }
     }
 }
 
@@ -153,6 +161,8 @@ extension InputLocation {
         let (url, keepsHeaders) = (found?.url ?? address, found?.keepsHeaders ?? false)
         let list = playlist(url, keepsHeaders, interrupter)
         guard let variant = list?.head.variant, let own = PlaylistHead.resolve(variant, in: url) else { return list }
+        // libavformat does not read such a variant, either.
+        guard HTTPRedirection.isHTTP(own) else { return nil }
         return playlist(own, keepsHeaders && HeaderGuard.isSameServer(url, own), interrupter)
     }
 
