@@ -60,6 +60,13 @@ struct PlaylistHead: Sendable, Hashable {
         return Int(exactly: section.first &- first)
     }
 
+    /// The number of segments in front of the last change to another initialization section; nil if all segments need
+    /// the same section. All lists of a playlist change at the same segments, but each names its own sections.
+    var segmentsBeforeLastChange: Int? {
+        guard let end, let section = sections.last(where: { $0.first > first && $0.first < end }) else { return nil }
+        return Int(exactly: section.first &- first)
+    }
+
     /// Whether `reference` can mean the resource at `url`. Folders at the beginning of a relative reference are left to
     /// libavformat.
     private static func names(_ reference: Substring, _ url: String) -> Bool {
@@ -146,10 +153,12 @@ extension InputLocation {
     }
 
     /// Returns the value of libavformat's option `live_start_index` with which the playlist at this address begins with
-    /// the segments that need the initialization section at `address`; the last segment if this is not known. Blocks
-    /// for at most 6 s.
+    /// the segments that need the initialization section at `address`. A section that is not listed belongs to another
+    /// variant, or to the audio: the playlist then begins at the last change, or with the last segment if no change is
+    /// listed. Blocks for at most 6 s.
     func startIndex(at address: InitializationAddress, _ interrupter: Interrupter) -> Int {
-        mediaPlaylist(interrupter)?.head.segments(before: address) ?? -1
+        let head = mediaPlaylist(interrupter)?.head
+        return head?.segments(before: address) ?? head?.segmentsBeforeLastChange ?? -1
     }
 
     /// Reads the beginning of the list of segments at this address. If the address is a list of variants, reads the
