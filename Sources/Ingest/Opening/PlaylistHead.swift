@@ -112,6 +112,7 @@ struct PlaylistHead: Sendable, Hashable {
         guard let mark = plain.firstRange(of: "://") else { return nil }
         let authority = plain[mark.upperBound...].prefix { $0 != "/" }
         if reference.hasPrefix("//") { return plain[..<mark.lowerBound] + ":" + reference }
+        if reference.hasPrefix("?") { return plain + reference }
         if reference.hasPrefix("/") { return plain[..<authority.endIndex] + reference }
         let path = plain[authority.endIndex...]
         let folder = path.lastIndex(of: "/").map { plain[...$0] } ?? plain + "/"
