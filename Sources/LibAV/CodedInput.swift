@@ -6,8 +6,11 @@ package import Media
 // This file prepares decoders for packets that do not come from a libav demuxer.
 
 extension StreamInfo {
-    /// Creates the stream information for the packets of `track`, which must be video or audio.
-    package init(_ track: TrackDescription, subject: String) throws(AVFailure) {
+    /// Creates the stream information for the packets of `track`, which must be video or audio. `orientation` is that
+    /// of the video; most users of decoded frames take them as they are coded.
+    package init(
+        _ track: TrackDescription, orientation: Orientation = .upright, subject: String
+    ) throws(AVFailure) {
         var owned = avcodec_parameters_alloc()
         defer { avcodec_parameters_free(&owned) }
         let values = try AVFailure.unwrap(owned, "describe", subject)
@@ -20,7 +23,7 @@ extension StreamInfo {
             values.pointee.width = Int32(clamping: frames.width)
             values.pointee.height = Int32(clamping: frames.height)
             values.pointee.video_delay = Int32(clamping: track.reorderDepth)
-            video = Video(frames, track)
+            video = Video(frames, track, orientation)
         }
         if let format = track.audioFormat {
             values.pointee.sample_rate = format.sampleRate

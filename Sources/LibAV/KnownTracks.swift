@@ -52,7 +52,8 @@ package struct KnownTracks: Sendable {
         context.pointee.max_analyze_duration = Self.briefProbe
     }
 
-    /// Adds what the brief probing did not find out, and replaces the frame rates, which it cannot measure.
+    /// Adds what the brief probing did not find out. The known frame rates replace similar ones, because brief probing
+    /// measures them less exactly. A rate that is clearly different is the rate of another sender, or of new settings.
     func complete(_ context: UnsafeMutablePointer<AVFormatContext>, subject: String) throws(AVFailure) {
         for known in streams where known.index < Int(context.pointee.nb_streams) {
             guard let stream = context.pointee.streams?[known.index], let parameters = stream.pointee.codecpar else {
@@ -67,12 +68,25 @@ package struct KnownTracks: Sendable {
                 try AVFailure.check(
                     avcodec_parameters_copy(parameters, known.parameters.pointer), "describe", subject)
             }
-            if let rate = known.video?.averageRate {
+            guard let video = known.video, !Self.isAnother(stream.pointee.avg_frame_rate, than: video.averageRate)
+            else {
+                continue
+            }
+            if let rate = video.averageRate {
                 stream.pointee.avg_frame_rate = AVRational(num: rate.numerator, den: rate.denominator)
             }
-            if let rate = known.video?.baseRate {
+            if let rate = video.baseRate {
                 stream.pointee.r_frame_rate = AVRational(num: rate.numerator, den: rate.denominator)
             }
         }
+    }
+
+    /// Whether brief probing measured a rate that differs from `known` by more than its error.
+    private static func isAnother(_ measured: AVRational, than known: FrameRate?) -> Bool {
+        guard let measured = measured.asFrameRate, let known else { return false }
+        let ratio =
+            Double(measured.numerator) * Double(known.denominator)
+            / (Double(measured.denominator) * Double(known.numerator))
+        return !(0.9...1.1).contains(ratio)
     }
 }

@@ -169,11 +169,11 @@ extension StreamInfo {
 
 extension StreamInfo.Video {
     /// Creates the information from a frame format and a track description, without a demuxer.
-    init(_ frames: FrameFormat, _ track: TrackDescription) {
+    init(_ frames: FrameFormat, _ track: TrackDescription, _ orientation: Orientation) {
         (width, height) = (frames.width, frames.height)
         (averageRate, baseRate) = (track.nominalRate, nil)
         (sampleAspectRatio, color) = (frames.sampleAspectRatio, frames.color)
-        (orientation, isInterlaced) = (.upright, false)
+        (self.orientation, isInterlaced) = (orientation, false)
         reorderedFrames = Int(track.reorderDepth)
     }
 }

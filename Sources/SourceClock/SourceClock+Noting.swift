@@ -161,11 +161,24 @@ extension SourceClock {
         guard more > 0, need <= mostBuffer else { return }
         guard seat == nil else { return share(max(ownBuffer, need)) }
         for index in maps.indices { maps[index].buffer &+= more }
+        reserved &+= more
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
+    }
+
+    /// Takes back what ``reserve(for:on:_:)`` added to the buffers, as far as the mappings have not reached it yet. A
+    /// step adds all that is missing, so it would count this part twice.
+    private mutating func dropReserve() {
+        let unreached = maps.compactMap { map in
+            map.offset.map { map.buffer &- ($0.value &- floor(of: map, at: now)) }
+        }
+        let dropped = max(0, min(reserved, unreached.min() ?? 0))
+        for index in maps.indices { maps[index].buffer &-= dropped }
+        reserved = 0
     }
 
     /// Moves the mappings by `distance` at once, because packets arrive too late or because the buffer is far too long.
     mutating func step(by distance: Int64, _ events: inout [SourceClockEvent]) {
+        if reserved > 0 { dropReserve() }
         align(by: .nanoseconds(distance))
         if seat != nil, let offset = maps[0].offset { share(offset.value &- floor(of: maps[0], at: now)) }
         lateArrivals = []

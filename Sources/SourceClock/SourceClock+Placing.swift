@@ -83,6 +83,7 @@ extension SourceClock {
         }
         isPlaced = true
         placed = arrived
+        reserved = 0
         share(maps[0].buffer)
         followOthers(at: arrived, &events)
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6

@@ -101,6 +101,9 @@ package struct SourceClock: Sendable {
     /// The buffer that this source alone needs, in nanoseconds; and the moment at which its mapping was created.
     var ownBuffer: Int64 = 0
     var placed: Int64 = 0
+    /// By how much the buffers were enlarged for packets that arrived with little time left, since the last step, in
+    /// nanoseconds.
+    var reserved: Int64 = 0
 
     /// Creates a clock for a source with these tracks. `tracks` has the time base of each track and, if its timestamps
     /// wrap, the number of their bits (33 in MPEG-TS, 32 in RTMP and FLV). The source takes part in the common buffer

@@ -60,6 +60,31 @@ import Testing
         #expect(transcoder.errors == 0)
     }
 
+    @Test("A transcoder makes rotated video upright")
+    func rotated() throws {
+        let clip = try clip()
+        let coded = try #require(clip.description.video)
+        let frames = try #require(coded.frameFormat)
+        // A quarter turn clockwise.
+        let track = TrackDescription(
+            video: coded.codec, frames: frames, timeBase: coded.timeBase,
+            decoderConfiguration: coded.decoderConfiguration, nominalRate: coded.nominalRate,
+            reorderDepth: coded.reorderDepth,
+            displayMatrix: [0, 0x10000, 0, 0xFFFF_0000, 0, 0, UInt32(frames.height) << 16, 0, 0x4000_0000])
+        let input = clip.packets.filter { $0.track == .video }.map { packet in
+            EncodedPacket(
+                of: track, pts: packet.pts, dts: packet.dts, duration: packet.duration, isKeyframe: packet.isKeyframe,
+                payload: packet.payload)
+        }
+        let transcoder = try VideoTranscoder(settings(), of: track, size: nil, subject: "clip")
+        let output = try input.flatMap { try transcoder.take($0) } + transcoder.finish()
+        let upright = try #require(transcoder.description.frameFormat)
+        #expect(frames.width > frames.height)
+        #expect(upright.width == frames.height && upright.height == frames.width)
+        #expect(transcoder.description.displayMatrix == nil)
+        #expect(output.count == input.count && transcoder.errors == 0)
+    }
+
     @Test("A keyframe requested of a transcoder is the first frame at or after the requested time")
     func keyframes() throws {
         let clip = try clip()

@@ -81,9 +81,10 @@ struct ByteStreamTests {
 
     @Test("An input that is opened again with the same tracks is probed briefly, and with other tracks completely")
     func knownTracks() throws {
-        func bytes(_ codec: String) throws -> [UInt8] {
+        func bytes(_ codec: String, rate: Int = 25) throws -> [UInt8] {
             let clip = try Clip(
-                "-f", "lavfi", "-i", "testsrc2=d=8:s=320x180:r=25", "-f", "lavfi", "-i", "sine=d=8:r=48000", "-c:v",
+                "-f", "lavfi", "-i", "testsrc2=d=8:s=320x180:r=\(rate)", "-f", "lavfi", "-i", "sine=d=8:r=48000",
+                "-c:v",
                 "libx264", "-g", "50", "-c:a", codec, suffix: ".ts")
             return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
         }
@@ -109,6 +110,10 @@ struct ByteStreamTests {
         let (changed, unknown) = (try open(other, known), try open(other, nil))
         #expect(changed.consumed == unknown.consumed)
         #expect(changed.demuxer.bestAudio?.codecName == "mp2")
+        // A sender with the same tracks may have another frame rate.
+        let faster = try open(bytes("aac", rate: 50), known)
+        #expect(faster.demuxer.bestVideo?.video?.averageRate == FrameRate(50))
+        #expect(faster.demuxer.bestVideo?.video?.baseRate == FrameRate(50))
     }
 
     /// A clock that advances by 0.1 s each time that it is read.

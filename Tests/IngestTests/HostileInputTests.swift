@@ -2,6 +2,7 @@
 
 import Foundation
 import LibAV
+import SourceClock
 import TestSupport
 import Testing
 
@@ -44,6 +45,20 @@ struct HostileInputTests {
                 logger: quiet)
         }
         #expect(!server.values(of: "host", for: "/list.m3u8").isEmpty)
+    }
+
+    @Test("A list of variants by HTTP cannot name a file of this machine, not even to find the target duration")
+    func variantByHTTP() throws {
+        let directory = try TemporaryDirectory()
+        defer { withExtendedLifetime(directory) {} }
+        let path = directory.path + "/list.m3u8"
+        try "#EXTM3U\n#EXT-X-TARGETDURATION:17\n".write(toFile: path, atomically: true, encoding: .utf8)
+        let server = try RecordingServer { _ in
+            Self.response("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nfile://\(path)\n")
+        }
+        let location = InputLocation("http://127.0.0.1:\(server.port)/main.m3u8")
+        #expect(location.targetDuration("hls", Interrupter()) == SourceClockSettings.usualTarget)
+        #expect(!server.values(of: "host", for: "/main.m3u8").isEmpty)
     }
 
     @Test("For an input by FTP or through a protocol around HTTP, local files are not among the allowed protocols")
@@ -96,6 +111,7 @@ struct HostileInputTests {
         #expect(here.follow(status: 302, location: "/d") && here.url == "http://u:p@h:80/d" && here.keepsHeaders)
         #expect(!here.follow(status: 200, location: "/e") && !here.follow(status: 302, location: nil))
         #expect(!here.follow(status: 302, location: "file:///etc/passwd") && here.keepsHeaders)
+        #expect(here.follow(status: 302, location: "/d?to=http://g/") && here.url == "http://u:p@h:80/d?to=http://g/")
         #expect(here.follow(status: 308, location: "https://H:80/e") && here.url == "https://H:80/e")
         #expect(!here.follow(status: 307, location: "http://h:80/e") && !here.keepsHeaders, "back to clear text")
         for other in ["http://h:81/", "http://g:80/", "//g:80/", "http://h:80@g/"] {

@@ -49,6 +49,8 @@ struct PlaylistHeadTests {
             ("/low.m3u8", "http://h:8/a/b.m3u8", "http://h:8/low.m3u8"),
             ("//g/low.m3u8", "https://h/a/b.m3u8", "https://g/low.m3u8"),
             ("low.m3u8", "http://h", "http://h/low.m3u8"), ("https://g/l", "http://h/a", "https://g/l"),
+            ("?b=1", "http://h/a/b.m3u8?a=1", "http://h/a/b.m3u8?b=1"),
+            ("l?a=http://g/", "http://h/a", "http://h/l?a=http://g/"),
         ])
     func resolve(reference: String, base: String, address: String) {
         #expect(PlaylistHead.resolve(reference, in: base) == address)

@@ -159,4 +159,23 @@ struct PlaylistWatchTests {
         // No segment needs it yet.
         #expect(segments("https://h/x/c.mp4") == nil)
     }
+
+    @Test("If an initialization section is in another list, playback begins at the last change of the first list")
+    func otherList() throws {
+        let segment = "#EXTINF:2,\n1.m4s\n"
+        func begin(_ body: String) throws -> Int {
+            let list = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:40\n" + body
+            let server = try RecordingServer { _ in "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(list)" }
+            defer { withExtendedLifetime(server) {} }
+            let location = InputLocation("http://127.0.0.1:\(server.port)/list.m3u8")
+            let audio = InitializationAddress(url: "http://127.0.0.1/audio.mp4", offset: nil)
+            return location.startIndex(at: audio, Interrupter())
+        }
+        let (old, new) = ("#EXT-X-MAP:URI=\"a.mp4\"\n" + segment, "#EXT-X-MAP:URI=\"b.mp4\"\n" + segment)
+        #expect(try begin(old + segment + new + segment) == 2)
+        #expect(try begin(old + new + old + new) == 3)
+        // No change is listed yet, or the section has no segment yet.
+        #expect(try begin(old + segment) == -1)
+        #expect(try begin(old + segment + "#EXT-X-MAP:URI=\"b.mp4\"\n") == -1)
+    }
 }

@@ -387,6 +387,19 @@ struct SourceClockTests {
         #expect(clock.status.steps == 2)
     }
 
+    @Test("A step makes the buffer as long as late packets need, and no longer", arguments: [false, true])
+    func bufferAfterStep(isGradual: Bool) {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 5000)
+        // The mapping has not moved to the larger buffer yet when packets come that are later still.
+        if isGradual { feed(&clock, from: 5000, until: 5040, video: 190) }
+        let events = feed(&clock, from: 5040, until: 5080, video: 350)
+        #expect(events.contains { if case .stepped = $0 { true } else { false } })
+        #expect(clock.status.steps == 1)
+        // The delay of 350 ms and the margin of 40 ms.
+        #expect(abs(clock.status.bufferMilliseconds - 390) < 2, "\(clock.status.bufferMilliseconds)")
+    }
+
     @Test("If only audio becomes too late, both tracks are shifted, and the audio is audible again")
     func audioFallsBehind() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)

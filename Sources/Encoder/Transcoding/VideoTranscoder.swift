@@ -43,7 +43,7 @@ package final class VideoTranscoder: TrackTranscoder {
     package var errors: Int { decodingErrors + Int(encoder.refused.frames) }
 
     /// Creates a transcoder with `settings` for video like `track`. The output has the frame size `size` or, if that is
-    /// nil, the size of `track`. `subject` is the input's name in error messages.
+    /// nil, the size of `track`. Its frames are upright. `subject` is the input's name in error messages.
     package init(_ settings: EncoderSettings, of track: TrackDescription, size: FrameSize?, subject: String) throws {
         self.subject = subject
         format = Self.format(of: track, size: size)
@@ -55,6 +55,11 @@ package final class VideoTranscoder: TrackTranscoder {
 
     private static func format(of track: TrackDescription, size: FrameSize?) -> VideoFormat {
         var format = VideoFormat(codedLike: track)
+        if Orientation(of: track).swapsAxes {
+            let aspect = format.sampleAspectRatio
+            (format.width, format.height) = (format.height, format.width)
+            format.sampleAspectRatio = SampleAspectRatio(aspect.vertical, aspect.horizontal)
+        }
         guard let size, size != FrameSize(width: format.width, height: format.height) else { return format }
         (format.width, format.height, format.sampleAspectRatio) = (size.width, size.height, .square)
         let color = track.frameFormat?.color ?? .unspecified
@@ -69,7 +74,9 @@ package final class VideoTranscoder: TrackTranscoder {
                 coded += try drain()
                 source = (
                     packet.description, try Decoder(packet.description, subject: subject),
-                    try FrameConverter(packet.description, target: format, subject: subject)
+                    try FrameConverter(
+                        packet.description, orientation: Orientation(of: packet.description), target: format,
+                        subject: subject)
                 )
             }
             try source?.decoder.send(coded: packet)

@@ -115,6 +115,7 @@ package final class OutputSet: Sendable {
             let output = try append(definition, isPaused: false, to: &state)
             if state.isRunning { begin(output, in: &state) }
         }
+        warnOfRotation(definition)
     }
 
     /// Replaces the output that has the same name as `definition`. The old output ends as if by ``remove(_:)``. If the
@@ -134,6 +135,7 @@ package final class OutputSet: Sendable {
             return old
         }
         leave(old)
+        warnOfRotation(definition)
     }
 
     /// Removes an output. It still sends the rest of its queue, for at most 2.6 s, and ends by its protocol's rules.
@@ -147,6 +149,15 @@ package final class OutputSet: Sendable {
         leave(output)
     }
 
+    /// Logs that an output that was added does not carry the rotation of its video. Called without the lock, because
+    /// the log can block.
+    private func warnOfRotation(_ definition: OutputDefinition) {
+        guard stream(of: definition.rendition)?.description.video?.displayMatrix != nil else { return }
+        logger.warning(
+            "the rotation of the video is not carried: its frames are sent as they are coded",
+            metadata: ["output": "\(definition.name)"])
+    }
+
     private func append(
         _ definition: OutputDefinition, isPaused: Bool, to state: inout State
     ) throws(OutputSetError) -> OutputSupervisor {
@@ -157,11 +168,6 @@ package final class OutputSet: Sendable {
         for target in [definition.target, definition.backup].compactMap(\.self) {
             guard let reason = target.carriage.refusal(of: stream.description) else { continue }
             throw .refused(definition.name, reason: reason)
-        }
-        if stream.description.video?.displayMatrix != nil {
-            logger.warning(
-                "the rotation of the video is not carried: its frames are sent as they are coded",
-                metadata: ["output": "\(definition.name)"])
         }
         let output = OutputSupervisor(
             name: definition.name, rendition: definition.rendition, target: definition.target,

@@ -24,12 +24,18 @@ struct HTTPRedirection: Sendable, Equatable {
     /// asked, too: it may redirect again. After the first other server, libavformat may follow all redirections.
     mutating func follow(status: Int, location: String?) -> Bool {
         guard Self.statuses.contains(status), let location, let next = PlaylistHead.resolve(location, in: url),
-            ["http://", "https://"].contains(where: { next.lowercased().hasPrefix($0) })
+            Self.isHTTP(next)
         else { return false }
         redirections += 1
         keepsHeaders = redirections < Self.mostRedirections && HeaderGuard.isSameServer(url, next)
         url = next
         return keepsHeaders
+    }
+
+    /// Whether `url` is an HTTP address. A server can also name files of this machine.
+    static func isHTTP(_ url: String) -> Bool {
+        let lower = url.lowercased()
+        return lower.hasPrefix("http://") || lower.hasPrefix("https://")
     }
 
     /// Asks the servers, from `url` on. Blocks for some seconds for each of them, until `interrupter` interrupts it. If

@@ -166,8 +166,9 @@ extension InputLocation {
         // libavformat listens on all interfaces, whatever host the address names. An address of the loopback interface
         // means that only senders on this machine are expected.
         let host = (try? URLParts(text))?.host ?? ""
-        let address = host == "localhost" ? "127.0.0.1" : host
-        if IPAddress(address)?.isLoopback == true { values["localaddr"] = address }
+        // libavformat resolves the name `localhost` itself. Where that gives ::1, it refuses to listen at 127.0.0.1, so
+        // the interface is given by the same name.
+        if host == "localhost" || IPAddress(host)?.isLoopback == true { values["localaddr"] = host }
         return values
     }
 }

@@ -60,6 +60,13 @@ struct PlaylistHead: Sendable, Hashable {
         return Int(exactly: section.first &- first)
     }
 
+    /// The number of segments in front of the last change to another initialization section; nil if all segments need
+    /// the same section. All lists of a playlist change at the same segments, but each names its own sections.
+    var segmentsBeforeLastChange: Int? {
+        guard let end, let section = sections.last(where: { $0.first > first && $0.first < end }) else { return nil }
+        return Int(exactly: section.first &- first)
+    }
+
     /// Whether `reference` can mean the resource at `url`. Folders at the beginning of a relative reference are left to
     /// libavformat.
     private static func names(_ reference: Substring, _ url: String) -> Bool {
@@ -100,15 +107,24 @@ struct PlaylistHead: Sendable, Hashable {
     /// Returns the absolute address of `reference`, which occurs in a playlist that was read from `base`. `base` must
     /// contain `//`. The rules are those of RFC 3986, 5.2, except that dots in paths are left to the server.
     static func resolve(_ reference: String, in base: String) -> String? {
-        if reference.contains("://") { return reference }
+        if isAbsolute(reference) { return reference }
         let plain = base.prefix { $0 != "?" && $0 != "#" }
         guard let mark = plain.firstRange(of: "://") else { return nil }
         let authority = plain[mark.upperBound...].prefix { $0 != "/" }
         if reference.hasPrefix("//") { return plain[..<mark.lowerBound] + ":" + reference }
+        if reference.hasPrefix("?") { return plain + reference }
         if reference.hasPrefix("/") { return plain[..<authority.endIndex] + reference }
         let path = plain[authority.endIndex...]
         let folder = path.lastIndex(of: "/").map { plain[...$0] } ?? plain + "/"
         return folder + reference
+    }
+
+    /// Whether `reference` begins with a scheme. A query can contain `://`, too.
+    private static func isAbsolute(_ reference: String) -> Bool {
+        guard let mark = reference.firstRange(of: "://") else { return false }
+        return reference[..<mark.lowerBound].allSatisfy {
+            $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0))
+        }
     }
 }
 
@@ -138,10 +154,12 @@ extension InputLocation {
     }
 
     /// Returns the value of libavformat's option `live_start_index` with which the playlist at this address begins with
-    /// the segments that need the initialization section at `address`; the last segment if this is not known. Blocks
-    /// for at most 6 s.
+    /// the segments that need the initialization section at `address`. A section that is not listed belongs to another
+    /// variant, or to the audio: the playlist then begins at the last change, or with the last segment if no change is
+    /// listed. Blocks for at most 6 s.
     func startIndex(at address: InitializationAddress, _ interrupter: Interrupter) -> Int {
-        mediaPlaylist(interrupter)?.head.segments(before: address) ?? -1
+        let head = mediaPlaylist(interrupter)?.head
+        return head?.segments(before: address) ?? head?.segmentsBeforeLastChange ?? -1
     }
 
     /// Reads the beginning of the list of segments at this address. If the address is a list of variants, reads the
@@ -153,6 +171,8 @@ extension InputLocation {
         let (url, keepsHeaders) = (found?.url ?? address, found?.keepsHeaders ?? false)
         let list = playlist(url, keepsHeaders, interrupter)
         guard let variant = list?.head.variant, let own = PlaylistHead.resolve(variant, in: url) else { return list }
+        // libavformat does not read such a variant, either.
+        guard HTTPRedirection.isHTTP(own) else { return nil }
         return playlist(own, keepsHeaders && HeaderGuard.isSameServer(url, own), interrupter)
     }
 

@@ -67,7 +67,7 @@ final class PacketInput {
         let streams = readers.map(\.stream)
         if let video = streams.compactMap(\.video).first, video.orientation != .upright {
             monitor.logger.notice(
-                "the video is rotated: its frames are copied as they are coded, and recordings in MP4 say so to players",
+                "the video is rotated: copied frames stay as they are coded, and recordings in MP4 say so to players",
                 metadata: ["input": "\(name)"])
         }
         let kinds = streams.map { ($0.index, $0.kind) }

@@ -64,9 +64,13 @@ package final class FrameConverter {
         timeBase = stream.timeBase
     }
 
-    /// Creates a converter of the frames of `track` to `target`.
-    package convenience init(_ track: TrackDescription, target: VideoFormat, subject: String) throws(AVFailure) {
-        try self.init(try StreamInfo(track, subject: subject), target: target, subject: subject)
+    /// Creates a converter of the frames of `track` to `target`. `orientation` makes them upright; by default they stay
+    /// as they are coded.
+    package convenience init(
+        _ track: TrackDescription, orientation: Orientation = .upright, target: VideoFormat, subject: String
+    ) throws(AVFailure) {
+        try self.init(
+            try StreamInfo(track, orientation: orientation, subject: subject), target: target, subject: subject)
     }
 
     /// Converts a frame; `pts` is its time in ticks of the stream's time base. Delivers the frames that are ready:

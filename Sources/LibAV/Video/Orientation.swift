@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Media
+
 /// How a decoded frame must be rotated or mirrored to be upright. A container's display matrix says it.
 package enum Orientation: String, Sendable, Hashable, CaseIterable {
     /// No change.
@@ -40,6 +42,11 @@ package enum Orientation: String, Sendable, Hashable, CaseIterable {
         case .transposed: ["transpose=cclock_flip"]
         case .transversed: ["transpose=clock_flip"]
         }
+    }
+
+    /// The orientation that the display matrix of `track` states.
+    package init(of track: TrackDescription) {
+        self.init(matrix: (track.displayMatrix ?? []).map { Int32(bitPattern: $0) })
     }
 
     /// Reads the 3x3 display matrix of ISO/IEC 14496-12, 8.5.2: row by row, 16.16 fixed point.
