@@ -45,6 +45,7 @@ import Testing
         let all = try archive.contents()
         let byTime = all.segments.sorted { ($0.start, $0.name) < ($1.start, $1.name) }
         #expect(Set(all.segments.map(\.channel)) == ["one", "two"] && all.gaps.count == 2)
+        try #require(byTime.count >= 6)
         let whole = try archive.page(0..<Int64.max, limit: .max)
         #expect(whole.segments == byTime && whole.gaps.count == 2)
         for limit in [1, 3, byTime.count] {
@@ -60,8 +61,12 @@ import Testing
         // A file that someone removed is not listed, and without a catalogue the files themselves tell.
         try #require(unlink(directory.path(first.name)) == 0)
         #expect(try archive.page(0..<Int64.max, limit: .max).segments == Array(byTime.dropFirst()))
+        // Neither do removed files count towards the limit.
+        for file in byTime.suffix(3) { try #require(unlink(directory.path(file.name)) == 0) }
+        let left = Array(byTime.dropFirst().dropLast(3))
+        #expect(try archive.page(0..<Int64.max, limit: 2).segments == Array(left.suffix(2)))
         try #require(unlink(directory.path(".relay.sqlite")) == 0)
         let names = try archive.page(0..<Int64.max, limit: .max).segments.map(\.name)
-        #expect(names == byTime.dropFirst().map(\.name))
+        #expect(names == left.map(\.name))
     }
 }
