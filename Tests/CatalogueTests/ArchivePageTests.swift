@@ -34,6 +34,14 @@ import Testing
         #expect(found == [all[0], all[2], all[3], all[4]] && opened == 1)
     }
 
+    @Test func `A page has the events of a channel that has no files any more`() throws {
+        let directory = try Recording.make()
+        let event = CatalogueEvent(channel: "other", at: UTCTime(milliseconds: 1000), kind: "marker", text: "goal")
+        try CatalogueStore(directory: directory.path).put(event)
+        let page = try RecordingArchive(directory.path).page(0..<Int64.max, limit: .max)
+        #expect(page.events.contains { $0.channel == "other" && $0.text == "goal" })
+    }
+
     @Test func `A page of a directory has the newest files and gaps of all channels`() throws {
         let directory = try TemporaryDirectory()
         for channel in ["one", "two"] {
