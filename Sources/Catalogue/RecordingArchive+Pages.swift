@@ -48,7 +48,7 @@ extension RecordingArchive {
             let present = rows.filter { exists($0.name) }
             let isShort = present.count < limit && present.count < rows.count
             guard isShort, rows.count > known else { return Array(present.prefix(limit)) }
-            (count, known) = (count > .max / 4 ? .max : count * 4, rows.count)
+            (count, known) = (count > Int.max / 4 ? Int.max : count * 4, rows.count)
         }
     }
 
