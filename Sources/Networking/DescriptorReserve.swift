@@ -19,7 +19,7 @@ package final class DescriptorReserve: Sendable {
         var nextReport = Int64.min
     }
 
-    /// The reserve of this process. It keeps nothing until ``keep(forOutputs:of:)`` is called.
+    /// The reserve of this process. It keeps nothing until ``keep(forOutputs:needing:of:)`` is called.
     package static let shared = DescriptorReserve()
 
     /// How often the free descriptors are counted while connections are accepted.
