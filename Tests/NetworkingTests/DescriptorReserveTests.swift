@@ -76,7 +76,7 @@ struct DescriptorReserveTests {
         #expect(DescriptorReserve(clock: clock) { 1 }.admits())
     }
 
-    @Test("Of a low limit, connections are still accepted when all outputs are on air", arguments: [1024, 700, 640])
+    @Test("With a low limit, connections are still accepted when all outputs are on air", arguments: [1024, 700, 640])
     func lowLimit(limit: Int) {
         // 100 outputs by RTMPS, with five descriptors each.
         let needed = DescriptorLimit.needed(500)
