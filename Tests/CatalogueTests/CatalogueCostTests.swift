@@ -266,6 +266,17 @@ private final class StepCounter {
         #expect(deleted.map(\.frames) == [8 * 25])
     }
 
+    @Test func `A file that came back causes no gap when all files before it are deleted`() throws {
+        let (store, rows) = try Self.stretch()
+        let gaps = try store.gaps()
+        try store.put([rows[4]], living: [])
+        try store.noteDeletion(of: Self.name(0), at: UTCTime(milliseconds: Self.epoch))
+        try store.findGaps(living: ["r"])
+        #expect(try store.gaps() == gaps)
+        try store.noteDeletion(of: Self.name(4), at: UTCTime(milliseconds: Self.epoch))
+        #expect(try store.deletedSegments().isEmpty)
+    }
+
     @Test(arguments: ["r", "s"])
     func `A new file with the name of a deleted one causes no gap where the deleted one was`(run: String) throws {
         let (store, _) = try Self.stretch()
