@@ -118,9 +118,9 @@ extension CatalogueStore {
             AND from_pts < (SELECT place FROM first)
         """
 
-    /// Forgets the deleted files of the run before its first remaining file. A row that reaches beyond the start of that
-    /// file is kept: it has several deleted files, and the remaining file came back in between. Times that differ by
-    /// less than a millisecond were rounded differently.
+    /// Forgets the deleted files of the run before its first remaining file. A row that reaches beyond the start of
+    /// that file is kept: it has several deleted files, and the remaining file came back in between. Times that differ
+    /// by less than a millisecond were rounded differently.
     private static let forgetOldest = """
         \(own)
         DELETE FROM segments WHERE deleted IS NOT NULL

@@ -36,9 +36,9 @@ extension CatalogueSegment {
 }
 
 extension CatalogueSegment {
-    /// Returns the row for the deleted files of this row without `segment`, which gets this row's name: either the first
-    /// of these files has come back, or a new file has the name, as happens with names that contain only the time of
-    /// day. Nil if nothing is left.
+    /// Returns the row for the deleted files of this row without `segment`, which gets this row's name: either the
+    /// first of these files has come back, or a new file has the name, as happens with names that contain only the time
+    /// of day. Nil if nothing is left.
     func rest(besides segment: CatalogueSegment) -> CatalogueSegment? {
         guard let deleted, let run, let programStart, let programEnd else { return nil }
         var rest = self
