@@ -118,12 +118,15 @@ extension CatalogueStore {
             AND from_pts < (SELECT place FROM first)
         """
 
-    /// Forgets the deleted files of the run before its first remaining file.
+    /// Forgets the deleted files of the run before its first remaining file. A row that reaches beyond the start of
+    /// that file is kept: it has several deleted files, and the remaining file came back in between. Times that differ
+    /// by less than a millisecond were rounded differently.
     private static let forgetOldest = """
         \(own)
         DELETE FROM segments WHERE deleted IS NOT NULL
             AND run = (SELECT own.run FROM own) AND channel = (SELECT own.channel FROM own)
             AND program_start <= (SELECT place FROM first)
+            AND ifnull(program_end, program_start) - 1000000 <= (SELECT place FROM first)
         """
 
     /// Forgets a deleted file whose position in a run is unknown.

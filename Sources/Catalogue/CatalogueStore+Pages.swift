@@ -81,9 +81,10 @@ extension CatalogueStore {
         }.max { ($0.start, $0.name) < ($1.start, $1.name) }
     }
 
-    /// Returns the channels that have files or gaps, sorted. Reads one row for each channel.
+    /// Returns the channels that have files, gaps or events, sorted. Reads a row of each table for each channel.
     static func channels(_ database: Database) throws -> [String] {
-        let tables = ["segments WHERE deleted IS NULL", "gaps WHERE true"]
+        var tables = ["segments WHERE deleted IS NULL", "gaps WHERE true"]
+        if try database.hasTable("events") { tables.append("events WHERE true") }
         let names = try tables.map { table in
             let next = "SELECT min(channel) FROM \(table)"
             return try String.fetchSet(

@@ -285,6 +285,7 @@ extension CatalogueStore {
                     segment.upload = segment.upload ?? old.upload
                     segment.ending = segment.ending ?? old.ending
                 }
+                if let rest = known?.rest(besides: segment) { try SegmentRow(rest).save(database) }
                 let last = try known == nil && andFindGaps ? Self.last(before: segment, living, database) : nil
                 try SegmentRow(segment).save(database)
                 if let last { try Self.findGap(from: last, to: segment, living, database) }

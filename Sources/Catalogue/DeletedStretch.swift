@@ -15,8 +15,11 @@ extension CatalogueSegment {
             upload != .waiting, next.upload != .waiting,
             !GapInference.gaps(in: [self, next], living: [run]).contains(where: { $0.to != nil })
         else { return nil }
-        var joined = self
+        // A file that came back into a row of deleted files, and was deleted again, adds nothing to the row.
+        var joined = !covers(next) && next.covers(self) ? next : self
+        joined.name = name
         joined.deleted = max(deleted, nextDeleted)
+        if covers(next) || next.covers(self) { return joined }
         (joined.programEnd, joined.wholeEnd, joined.lastPts) = (next.programEnd, next.wholeEnd, next.lastPts)
         (joined.lateFrames, joined.frameDuration, joined.ending) = (next.lateFrames, next.frameDuration, next.ending)
         // While a recorded source was silent nothing is missing, but the row must reach to its end.
@@ -29,6 +32,27 @@ extension CatalogueSegment {
             Cells.count.contains(joined.audioSamples), Cells.count.contains(joined.bytes)
         else { return nil }
         return joined
+    }
+}
+
+extension CatalogueSegment {
+    /// Returns the row for the deleted files of this row without `segment`, which gets this row's name: either the
+    /// first of these files has come back, or a new file has the name, as happens with names that contain only the time
+    /// of day. Nil if nothing is left.
+    func rest(besides segment: CatalogueSegment) -> CatalogueSegment? {
+        guard let deleted, let run, let programStart, let programEnd else { return nil }
+        var rest = self
+        rest.name += ".deleted-\(deleted)-\(programStart)"
+        (rest.upload, rest.sha256) = (nil, nil)
+        guard segment.run == run, segment.channel == channel, segment.programStart == programStart else { return rest }
+        guard let end = segment.programEnd, end < programEnd else { return nil }
+        (rest.programStart, rest.firstPts) = (end, end)
+        rest.start += (end - programStart) / 1_000_000
+        rest.duration = max(0, duration - segment.duration)
+        rest.frames = max(lateFrames, frames - segment.frames)
+        rest.audioSamples = max(0, audioSamples - segment.audioSamples)
+        rest.bytes = max(0, bytes - segment.bytes)
+        return rest
     }
 }
 

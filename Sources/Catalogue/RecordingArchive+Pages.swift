@@ -29,12 +29,27 @@ extension RecordingArchive {
         var (segments, gaps, events): ([CatalogueSegment], [CatalogueGap], [CatalogueEvent]) = ([], [], [])
         try store.read { database in
             for channel in try CatalogueStore.channels(database) {
-                segments += try CatalogueStore.newestKept(of: channel, in: range, limit: limit, database)
+                segments += try newestPresent(of: channel, in: range, limit: limit, database)
                 gaps += try CatalogueStore.newestGaps(of: channel, in: range, limit: limit, database)
                 events += try CatalogueStore.newestEvents(of: channel, in: range, limit: limit, database)
             }
         }
-        return Self.newest(limit, segments.filter { exists($0.name) }, gaps, events, [])
+        return Self.newest(limit, segments, gaps, events, [])
+    }
+
+    /// Returns the newest `limit` files of `channel` that exist. Files that someone removed do not count towards the
+    /// limit.
+    private func newestPresent(
+        of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
+    ) throws -> [CatalogueSegment] {
+        var (count, known) = (limit, -1)
+        while true {
+            let rows = try CatalogueStore.newestKept(of: channel, in: range, limit: count, database)
+            let present = rows.filter { exists($0.name) }
+            let isShort = present.count < limit && present.count < rows.count
+            guard isShort, rows.count > known else { return Array(present.prefix(limit)) }
+            (count, known) = (count > Int.max / 4 ? Int.max : count * 4, rows.count)
+        }
     }
 
     private static func newest(

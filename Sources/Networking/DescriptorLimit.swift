@@ -34,11 +34,14 @@ package enum DescriptorLimit {
     /// Returns a sentence for the operator if all outputs together need more than `limit` descriptors; otherwise nil.
     /// `descriptors` is the number that the outputs need.
     package static func shortage(descriptors: Int, limit: Int) -> String? {
-        let needed = descriptors + base
+        let needed = needed(descriptors)
         guard needed > limit else { return nil }
         return "The outputs need \(needed) open files, and this process may have \(limit): raise the hard limit "
             + "(ulimit -Hn, or LimitNOFILE= of the service)."
     }
+
+    /// How many descriptors the process needs if its outputs need `descriptors`.
+    package static func needed(_ descriptors: Int) -> Int { descriptors + base }
 
     /// How many descriptors the inputs, the recorder, the libraries and the log need.
     private static let base = 128

@@ -19,7 +19,7 @@ package final class DescriptorReserve: Sendable {
         var nextReport = Int64.min
     }
 
-    /// The reserve of this process. It keeps nothing until ``keep(forOutputs:of:)`` is called.
+    /// The reserve of this process. It keeps nothing until ``keep(forOutputs:needing:of:)`` is called.
     package static let shared = DescriptorReserve()
 
     /// How often the free descriptors are counted while connections are accepted.
@@ -42,10 +42,11 @@ package final class DescriptorReserve: Sendable {
         self.measure = measure
     }
 
-    /// Keeps descriptors free for this many outputs, but never more than half of `limit`, the number of descriptors
-    /// that the process may have.
-    package func keep(forOutputs outputs: Int, of limit: Int) {
-        state.withLock { $0.kept = min(limit / 2, Self.base + Self.perOutput * outputs) }
+    /// Keeps descriptors free for this many outputs, but at most half of what is left of `limit`, the number of
+    /// descriptors that the process may have, when the process uses the `needed` ones (``DescriptorLimit/needed(_:)``).
+    /// Otherwise a server would never accept a connection once all outputs are on air.
+    package func keep(forOutputs outputs: Int, needing needed: Int, of limit: Int) {
+        state.withLock { $0.kept = min(max(0, limit - needed) / 2, Self.base + Self.perOutput * outputs) }
     }
 
     /// How many times a server stopped accepting connections.

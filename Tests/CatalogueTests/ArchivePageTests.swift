@@ -34,6 +34,14 @@ import Testing
         #expect(found == [all[0], all[2], all[3], all[4]] && opened == 1)
     }
 
+    @Test func `A page has the events of a channel that has no files any more`() throws {
+        let directory = try Recording.make()
+        let event = CatalogueEvent(channel: "other", at: UTCTime(milliseconds: 1000), kind: "marker", text: "goal")
+        try CatalogueStore(directory: directory.path).put(event)
+        let page = try RecordingArchive(directory.path).page(0..<Int64.max, limit: .max)
+        #expect(page.events.contains { $0.channel == "other" && $0.text == "goal" })
+    }
+
     @Test func `A page of a directory has the newest files and gaps of all channels`() throws {
         let directory = try TemporaryDirectory()
         for channel in ["one", "two"] {
@@ -45,6 +53,7 @@ import Testing
         let all = try archive.contents()
         let byTime = all.segments.sorted { ($0.start, $0.name) < ($1.start, $1.name) }
         #expect(Set(all.segments.map(\.channel)) == ["one", "two"] && all.gaps.count == 2)
+        try #require(byTime.count >= 6)
         let whole = try archive.page(0..<Int64.max, limit: .max)
         #expect(whole.segments == byTime && whole.gaps.count == 2)
         for limit in [1, 3, byTime.count] {
@@ -60,8 +69,12 @@ import Testing
         // A file that someone removed is not listed, and without a catalogue the files themselves tell.
         try #require(unlink(directory.path(first.name)) == 0)
         #expect(try archive.page(0..<Int64.max, limit: .max).segments == Array(byTime.dropFirst()))
+        // Neither do removed files count towards the limit.
+        for file in byTime.suffix(3) { try #require(unlink(directory.path(file.name)) == 0) }
+        let left = Array(byTime.dropFirst().dropLast(3))
+        #expect(try archive.page(0..<Int64.max, limit: 2).segments == Array(left.suffix(2)))
         try #require(unlink(directory.path(".relay.sqlite")) == 0)
         let names = try archive.page(0..<Int64.max, limit: .max).segments.map(\.name)
-        #expect(names == byTime.dropFirst().map(\.name))
+        #expect(names == left.map(\.name))
     }
 }

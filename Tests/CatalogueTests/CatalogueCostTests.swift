@@ -201,11 +201,7 @@ private final class StepCounter {
         let store = try CatalogueStore()
         // Files without gaps between them, but for one gap behind each hundredth.
         let rows = (0..<1000).map { number in
-            var row = Self.segment(number)
-            let start = Self.second * Int64(number + number / 100)
-            (row.programStart, row.firstPts, row.start) = (start, start, Self.epoch + start / 1_000_000)
-            (row.programEnd, row.wholeEnd, row.lastPts) = (start + Self.second, start + Self.second, start)
-            return row
+            Self.row(number: number, at: Self.second * Int64(number + number / 100))
         }
         try store.put(rows, living: ["r"])
         let gaps = try store.gaps()
@@ -238,22 +234,66 @@ private final class StepCounter {
         #expect(try store.gaps().isEmpty)
     }
 
-    @Test func `A file that comes back into a stretch of deleted files causes no gap`() throws {
+    /// Ten files without gaps between them, of which all but the first and the last were deleted.
+    private static func stretch() throws -> (store: CatalogueStore, rows: [CatalogueSegment]) {
         let store = try CatalogueStore()
-        let rows = (0..<10).map { number in
-            var row = Self.segment(number)
-            let start = Self.second * Int64(number)
-            (row.programStart, row.firstPts, row.start) = (start, start, Self.epoch + start / 1_000_000)
-            (row.programEnd, row.wholeEnd, row.lastPts) = (start + Self.second, start + Self.second, start)
-            return row
-        }
+        let rows = (0..<10).map { row(number: $0, at: second * Int64($0)) }
         try store.put(rows, living: ["r"])
+        for number in 1..<9 { try store.noteDeletion(of: name(number), at: UTCTime(milliseconds: epoch)) }
+        return (store, rows)
+    }
+
+    /// The file with this number, which lasts a second from program time `start`.
+    private static func row(number: Int, at start: Int64) -> CatalogueSegment {
+        var row = segment(number)
+        (row.programStart, row.firstPts, row.start) = (start, start, epoch + start / 1_000_000)
+        (row.programEnd, row.wholeEnd, row.lastPts) = (start + second, start + second, start)
+        return row
+    }
+
+    @Test(arguments: [1, 4, 8])
+    func `A file that comes back into a stretch of deleted files causes no gap`(number: Int) throws {
+        let (store, rows) = try Self.stretch()
         let gaps = try store.gaps()
-        for number in 1..<9 { try store.noteDeletion(of: Self.name(number), at: UTCTime(milliseconds: Self.epoch)) }
         #expect(try store.deletedSegments().count == 1)
-        try store.put([rows[4]], living: [])
+        try store.put([rows[number]], living: [])
         try store.findGaps(living: ["r"])
         #expect(try store.gaps() == gaps)
+        // Neither does it when it is deleted again.
+        try store.noteDeletion(of: Self.name(number), at: UTCTime(milliseconds: Self.epoch))
+        try store.findGaps(living: ["r"])
+        #expect(try store.gaps() == gaps)
+        let deleted = try store.deletedSegments()
+        #expect(deleted.map(\.programStart) == [Self.second] && deleted.map(\.programEnd) == [9 * Self.second])
+        #expect(deleted.map(\.frames) == [8 * 25])
+    }
+
+    @Test func `A file that came back causes no gap when all files before it are deleted`() throws {
+        let (store, rows) = try Self.stretch()
+        let gaps = try store.gaps()
+        try store.put([rows[4]], living: [])
+        try store.noteDeletion(of: Self.name(0), at: UTCTime(milliseconds: Self.epoch))
+        try store.findGaps(living: ["r"])
+        #expect(try store.gaps() == gaps)
+        try store.noteDeletion(of: Self.name(4), at: UTCTime(milliseconds: Self.epoch))
+        #expect(try store.deletedSegments().isEmpty)
+    }
+
+    @Test(arguments: ["r", "s"])
+    func `A new file with the name of a deleted one causes no gap where the deleted one was`(run: String) throws {
+        let (store, _) = try Self.stretch()
+        for day in 1...2 {
+            var new = Self.row(number: 1, at: Self.second * Int64(8 + 2 * day))
+            new.run = run
+            try store.put([new], living: ["r", "s"])
+            if run == "r" {
+                try store.put([Self.row(number: 100 + day, at: Self.second * Int64(9 + 2 * day))], living: ["r", "s"])
+            }
+            try store.findGaps(living: ["r", "s"])
+            // Only the ends of the runs are missing.
+            #expect(try store.gaps().allSatisfy { $0.to == nil })
+            try store.noteDeletion(of: Self.name(1), at: UTCTime(milliseconds: Self.epoch + Int64(day)))
+        }
     }
 
     @Test func `Rows of deleted files from an earlier version are joined when the gaps are found again`() throws {

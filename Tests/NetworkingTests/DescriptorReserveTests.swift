@@ -27,9 +27,9 @@ struct DescriptorReserveTests {
     private let clock = ManualClock()
     private let warnings = Free(0)
 
-    private func reserve(_ free: Free, outputs: Int = 2, limit: Int = 1024) -> DescriptorReserve {
+    private func reserve(_ free: Free, outputs: Int = 2, needed: Int = 140, limit: Int = 1024) -> DescriptorReserve {
         let reserve = DescriptorReserve(clock: clock) { free.count.withLock { $0 } }
-        reserve.keep(forOutputs: outputs, of: limit)
+        reserve.keep(forOutputs: outputs, needing: needed, of: limit)
         return reserve
     }
 
@@ -70,12 +70,21 @@ struct DescriptorReserveTests {
         #expect(reserve.admits(), "they are counted again each second")
     }
 
-    @Test("At most half of all descriptors are kept, none before the outputs are known or if the count is unknown")
+    @Test("None are kept before the outputs are known, and connections are accepted if the count is unknown")
     func bounds() {
-        #expect(reserve(Free(101), outputs: 1000, limit: 200).admits())
-        #expect(!reserve(Free(100), outputs: 1000, limit: 200).admits())
         #expect(reserve(Free(nil)).admits())
         #expect(DescriptorReserve(clock: clock) { 1 }.admits())
+    }
+
+    @Test("With a low limit, connections are still accepted when all outputs are on air", arguments: [1024, 700, 640])
+    func lowLimit(limit: Int) {
+        // 100 outputs by RTMPS, with five descriptors each.
+        let needed = DescriptorLimit.needed(500)
+        let left = limit - needed
+        #expect(DescriptorLimit.shortage(descriptors: 500, limit: limit) == nil)
+        #expect(reserve(Free(left), outputs: 100, needed: needed, limit: limit).admits())
+        #expect(!reserve(Free(left / 2), outputs: 100, needed: needed, limit: limit).admits())
+        #expect(reserve(Free(1), outputs: 100, needed: needed, limit: needed).admits())
     }
 
     @Test("Descriptors that a process opens are no longer free")

@@ -62,6 +62,13 @@ private final class RoomSpy: RecordingObserver {
     }
 }
 
+/// Writes each file again while retention asks about it.
+private final class Replacement: RetentionVeto {
+    private let directory: String
+    init(in directory: String) { self.directory = directory }
+    func mayDelete(_ fileName: String) -> Bool { utimensat(AT_FDCWD, "\(directory)/\(fileName)", nil, 0) == 0 }
+}
+
 @Suite struct RetentionTests {
     private static let rate = FrameRate(25)
     private static let now = UTCTime.now
@@ -96,12 +103,23 @@ private final class RoomSpy: RecordingObserver {
 
     private var files: [String] { temporary.files.filter { $0.hasSuffix(".mp4") } }
 
-    private func make(_ rules: RetentionRules, logger: CollectedLog = CollectedLog(from: .info)) throws -> Retention {
+    private func make(
+        _ rules: RetentionRules, vetoes: [any RetentionVeto] = [], logger: CollectedLog = CollectedLog(from: .info)
+    ) throws -> Retention {
         Retention(
-            directory: try .prepare(temporary.path), channel: "test", rules: rules, leastFree: 0, vetoes: [upload],
+            directory: try .prepare(temporary.path), channel: "test", rules: rules, leastFree: 0,
+            vetoes: [upload] + vetoes,
             observers: [upload], probe: disk, clock: clock,
             wallClock: { [clock] in UTCTime(milliseconds: Self.now.milliseconds + clock.now / 1_000_000) },
             logger: logger.logger)
+    }
+
+    // A look reads the attributes of only some files again, so a deletion can be planned with old ones.
+    @Test func `A file that was replaced since its age was read is not deleted`() throws {
+        let all = files
+        let retention = try make(.init(maximumAge: .seconds(3 * 3600)), vetoes: [Replacement(in: temporary.path)])
+        retention.check()
+        #expect(files == all && retention.status.deletedFiles == 0)
     }
 
     @Test func `Retention deletes, reports and counts old files`() throws {

@@ -111,8 +111,9 @@ extension RecordDirectory {
         }
     }
 
-    /// Returns the file `fileName` with its attributes; nil if there is no regular file with that name.
-    func segment(_ fileName: String, sequence: Int) -> StoredSegment? {
+    /// Returns the file `fileName` with its attributes; nil if there is no regular file with that name. `sequence` is
+    /// its number within the channel, or 0.
+    package func segment(_ fileName: String, sequence: Int) -> StoredSegment? {
         var info = stat()
         // Symbolic links are not followed, because they can lead to foreign files.
         guard lstat("\(path)/\(fileName)", &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }

@@ -74,7 +74,9 @@ struct RunCommand: BlockingCommand {
         if let shortage = DescriptorLimit.shortage(descriptors: configuration.descriptors, limit: limit) {
             throw ValidationError(shortage)
         }
-        DescriptorReserve.shared.keep(forOutputs: configuration.outputCount, of: limit)
+        DescriptorReserve.shared.keep(
+            forOutputs: configuration.outputCount, needing: DescriptorLimit.needed(configuration.descriptors), of: limit
+        )
         let host = Host(terminal: terminal, notifier: notifier)
         let server = ControlServer(
             configuration.http, host: host, events: events, version: RelayVersion.text, logger: Logger(label: "relay"))

@@ -166,7 +166,8 @@ extension Host {
             logger.error("the configuration file is not applied: \(shortage)")
             throw .refused([shortage])
         }
-        DescriptorReserve.shared.keep(forOutputs: file.outputCount, of: limit)
+        DescriptorReserve.shared.keep(
+            forOutputs: file.outputCount, needing: DescriptorLimit.needed(file.descriptors), of: limit)
         var changes = 0
         for run in state.withLock({ $0.runs }) where !file.channels.contains(where: { $0.name == run.name }) {
             logger.notice("the channel is ended by the configuration file", metadata: ["channel": "\(run.name)"])

@@ -356,10 +356,12 @@ package final class Retention: RecordingObserver {
         // file's space becomes free.
         state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } }
         do throws(FileFailure) {
-            guard try directory.delete(segment, of: channel) else {
+            // The attributes can have been read some time ago, and a file that was replaced since can be too young.
+            let current = directory.segment(segment.fileName, sequence: segment.sequence)
+            guard current == nil || current == segment, try directory.delete(segment, of: channel) else {
                 state.withLock { state in
                     state.undeletable.insert(segment.fileName)
-                    // The next look finds out whether the file is already gone.
+                    // The next look finds out whether the file is already gone, or has changed.
                     state.changed.insert(segment.fileName)
                 }
                 return false

@@ -104,7 +104,7 @@ struct RTMPServerTests {
     func fewDescriptors() async throws {
         let free = FreeDescriptors()
         let reserve = DescriptorReserve { free.count.withLock { $0 } }
-        reserve.keep(forOutputs: 1, of: 1024)
+        reserve.keep(forOutputs: 1, needing: 130, of: 1024)
         let server = RTMPServer(limits: .patient, clock: ManualClock(), reserve: reserve)
         let registration = try server.receive(url("live/secret"), receiver: record)
         let client = ServerClient(port: registration.port)
