@@ -141,9 +141,7 @@ extension InputLocation {
                 // that the read deadline applies first.
                 case "http", "https": ["max_reload": "1000"]
                 case _ where Self.fetchingSchemes.contains(Self.innermostScheme(text)):
-                    [
-                        "protocol_whitelist": "\(scheme),\(Self.remoteProtocols)"
-                    ]
+                    ["protocol_whitelist": [scheme, Self.remoteProtocols].joined(separator: ",")]
                 default: [:] as [String: String]
                 }
             values.merge(connection.values) { $1 }
