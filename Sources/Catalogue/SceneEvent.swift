@@ -33,8 +33,8 @@ package struct SceneEvent: Sendable, Codable, Equatable {
         (self.frame, self.run, self.transition, self.seconds) = (frame, run, transition, seconds)
     }
 
-    /// The event in words, such as `duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)`. A name of
-    /// several words is left out, because it could not be separated from the rest.
+    /// The event in words, such as `duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)`. If the
+    /// scene's name (here `duo`) has several words, it is left out, because a reader could not see where it ends.
     package var text: String {
         let scene = ([layout] + sources + details).joined(separator: " ")
         let title = name.flatMap { Self.isWord($0) ? "\($0): " : nil } ?? ""

@@ -317,7 +317,7 @@ extension MovieBox {
         return (video.map(movie.shownSamples) ?? 0, audio.map(movie.shownTicks) ?? 0)
     }
 
-    /// The number of visible ticks of `track`.
+    /// The duration of the part of `track` that its edit list presents, in ticks of the track.
     func shownTicks(_ track: MovieLayout.Track) -> Int64 {
         guard let table = tables[track.id] else { return 0 }
         let all = max(0, table.presentationEnd - table.start - track.mediaTime)

@@ -148,7 +148,7 @@ extension SerialShows {
             #expect(try await AVOffset(path, frames: frames).worst < 1)
         }
 
-        @Test("An export from a damaged or foreign file fails with the file's name; after a repair the copy is used")
+        @Test("An export from a damaged or foreign file names the file in its error; a repaired copy can be exported")
         func damaged() async throws {
             try await record()
             let start = try await start()

@@ -58,7 +58,7 @@ extension SerialShows {
             for (index, place) in second.enumerated() { #expect(abs(place - Double(index + 13)) <= 1.5, "\(second)") }
         }
 
-        @Test("With when-off=close a file starts again exactly on its frame if its scene was scheduled in advance")
+        @Test("With when-off=close a file plays again from the frame for which its scene was scheduled in advance")
         func closes() async throws {
             let (frames, starts, ends) = try await visits("close")
             for (start, end) in zip(starts, ends) {

@@ -290,7 +290,7 @@ struct ClockSimulationTests {
         #expect(result.events.contains(.resumed(track)))
     }
 
-    @Test("Audio that begins 100 s after its video, 800 ms behind it, causes only one shift")
+    @Test("Audio that joins after 100 s, and arrives 800 ms later than the video, shifts the source only once")
     func lateTrack() {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioFrom) = (Self.minutes, .gauss(milliseconds: 5), 100_000_000_000)

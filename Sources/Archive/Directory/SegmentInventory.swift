@@ -73,8 +73,8 @@ package struct SegmentInventory: Sendable {
         let inTurn = nextFiles()
         names.formUnion(inTurn)
         for name in names { examine(name) }
-        // Someone else removes files. All files are read now, so that no file is deleted to make room that there already
-        // is.
+        // A known file has disappeared, so something besides relay deletes files here. All files are examined now:
+        // otherwise retention would delete further files to free space that is already free.
         guard inTurn.contains(where: { stored[$0] == nil && !changed.contains($0) }) else { return }
         for name in segments.map(\.fileName) { examine(name) }
     }

@@ -42,7 +42,7 @@ extension Director {
             color: request.color, frames: request.type == .cut ? 0 : frames)
     }
 
-    /// Returns a transition in this program's colors.
+    /// Returns a transition whose color is converted to the color format of this program; no color means black.
     func look(_ kind: Transition.Kind, _ easing: Easing, _ color: RGBColor?) -> Transition {
         Transition(kind, easing: easing, color: PixelColor(color ?? .black, in: format.color))
     }
