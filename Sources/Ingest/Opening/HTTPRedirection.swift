@@ -2,6 +2,7 @@
 
 internal import Dispatch
 internal import LibAV
+internal import Media
 internal import Networking
 internal import Synchronization
 
@@ -11,6 +12,8 @@ struct HTTPRedirection: Sendable, Equatable {
     private static let statuses: Set = [301, 302, 303, 307, 308]
     private static let mostRedirections = 8
     private static let timeout = Duration.seconds(5)
+    /// The queue of the requests for which a thread waits.
+    private static let tasks = TaskQueue(label: "relay.http.redirections")
 
     /// The address to open.
     private(set) var url: String
@@ -62,14 +65,15 @@ struct HTTPRedirection: Sendable, Equatable {
         guard let endpoint = try? HTTPEndpoint(withoutUser(url)) else { return nil }
         let client = HTTPClient(endpoint, trust: .insecure)
         let answer = Answer()
-        let task = Task {
+        let task = Task(executorPreference: tasks) {
             let request = HTTPClient.Request("GET", headers: fields)
             let head = try? await client.answer(to: request, within: Self.timeout, readsBody: false).head
             answer.head.withLock { $0 = head }
             answer.isDone.signal()
         }
+        let deadline = DispatchTime.now() + .seconds(6)
         while answer.isDone.wait(timeout: .now() + .milliseconds(50)) == .timedOut {
-            guard interrupter.isInterrupted else { continue }
+            guard interrupter.isInterrupted || .now() >= deadline else { continue }
             task.cancel()
             return nil
         }
