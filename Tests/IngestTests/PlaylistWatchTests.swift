@@ -165,7 +165,9 @@ struct PlaylistWatchTests {
         let segment = "#EXTINF:2,\n1.m4s\n"
         func begin(_ body: String) throws -> Int {
             let list = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:40\n" + body
-            let server = try RecordingServer { _ in "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(list)" }
+            let server = try RecordingServer { _ in
+                "HTTP/1.1 200 OK\r\nContent-Length: \(list.utf8.count)\r\nConnection: close\r\n\r\n\(list)"
+            }
             defer { withExtendedLifetime(server) {} }
             let location = InputLocation("http://127.0.0.1:\(server.port)/list.m3u8")
             let audio = InitializationAddress(url: "http://127.0.0.1/audio.mp4", offset: nil)
