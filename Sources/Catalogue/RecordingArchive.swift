@@ -90,8 +90,7 @@ package struct RecordingArchive {
     }
 
     /// Like ``contents()``, for an export of `ranges`, in milliseconds since 1970: gaps are those of the catalogue, and
-    /// only the files that overlap one of `ranges` or that the catalogue does not have are looked at. Rows outside of
-    /// the ranges can be of files that someone removed.
+    /// only the files that overlap one of `ranges` or that the catalogue does not have are looked at.
     package func contents(overlapping ranges: [Range<Int64>]) throws -> Contents {
         var notes: [String] = []
         var ledger = Ledger(segments: [], deleted: [], gaps: [])
@@ -107,12 +106,14 @@ package struct RecordingArchive {
         let known = Set(ledger.segments.map(\.name))
         // Earlier versions also catalogued the files of record directories below this one.
         let nested = try directory.nestedArchives().map { $0 + "/" }
+        let listed = Set(try directory.recordings().lazy.filter { $0.kind == .closed }.map(\.name))
         var segments = ledger.segments.filter { row in
             let end = row.start + row.duration / 1_000_000
             let isWanted = ranges.contains { row.start < $0.upperBound && end >= $0.lowerBound }
-            return !nested.contains { row.name.hasPrefix($0) } && (!isWanted || exists(row.name))
+            let isThere = listed.contains(row.name) && (!isWanted || exists(row.name))
+            return isThere && !nested.contains { row.name.hasPrefix($0) }
         }
-        let unknown = try directory.recordings().filter { $0.kind == .closed && !known.contains($0.name) }.map(\.name)
+        let unknown = listed.subtracting(known).sorted()
         for (index, name) in unknown.enumerated() {
             report("reading", Int64(index), Int64(unknown.count))
             do throws(SegmentReadFailure) {
