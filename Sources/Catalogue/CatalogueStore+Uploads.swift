@@ -3,16 +3,6 @@
 internal import GRDB
 internal import Glibc
 
-/// The state of a file's upload, or of the command that is run for it.
-package enum UploadState: String, Sendable, Codable {
-    /// The file will not be uploaded: an operator gave the upload up, or the file no longer exists.
-    case none
-    /// The file waits for its upload.
-    case waiting
-    /// The file is uploaded.
-    case done
-}
-
 /// The files that wait for upload.
 package struct UploadBacklog: Sendable, Equatable {
     /// The oldest waiting file, without the files that the caller excluded.
