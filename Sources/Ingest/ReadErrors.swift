@@ -53,9 +53,13 @@ extension SourceMonitor {
     func read(
         _ demuxer: Demuxer, _ errors: inout ReadErrors, isEnding: () -> Bool = { false }
     ) -> ReadOutcome {
-        if playlist.isRestarted { return .over }
-        playlist.beginRead()
-        defer { playlist.endRead() }
+        // Only playlists are watched: other inputs need not measure each read.
+        let isPlaylist = demuxer.targetDuration != nil
+        if isPlaylist {
+            if playlist.isRestarted { return .over }
+            playlist.beginRead()
+        }
+        defer { if isPlaylist { playlist.endRead() } }
         do throws(AVFailure) {
             guard let packet = try demuxer.readPacket() else { return .over }
             errors.noteSuccess()
@@ -70,7 +74,7 @@ extension SourceMonitor {
             case .fail:
                 if playlist.isRestarted { return .over }
                 noteDamage(error)
-                if error.isTimedOut, demuxer.targetDuration != nil, !isEnding() { noteStall() }
+                if error.isTimedOut, isPlaylist, !isEnding() { noteStall() }
             }
             return verdict == .fail ? .failed(error) : .nothing
         }
