@@ -84,9 +84,6 @@ package struct KnownTracks: Sendable {
     /// Whether brief probing measured a rate that differs from `known` by more than its error.
     private static func isAnother(_ measured: AVRational, than known: FrameRate?) -> Bool {
         guard let measured = measured.asFrameRate, let known else { return false }
-        let ratio =
-            Double(measured.numerator) * Double(known.denominator)
-            / (Double(measured.denominator) * Double(known.numerator))
-        return !(0.9...1.1).contains(ratio)
+        return !(0.9...1.1).contains(measured.value / known.value)
     }
 }

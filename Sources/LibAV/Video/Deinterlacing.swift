@@ -10,18 +10,14 @@ package enum Deinterlacing: Sendable, Hashable {
     case toFields
 
     /// Interlaced video has 25 or 30 frames per second. If a stream states more than this, it counts its fields.
-    private static let mostFrames = FrameRate(40)
+    private static let mostFrames = 40.0
 
     /// The choice for interlaced video of `rate` frames per second in a program of `program` frames per second: fields,
     /// if the program has at least three frames for two frames of the video. An unknown rate counts as 30.
     package init(of rate: FrameRate?, in program: FrameRate) {
-        let stated = rate ?? FrameRate(30)
-        let fields = Self.ratio(stated, Self.mostFrames) > 1
-        self = Self.ratio(program, stated) * (fields ? 2 : 1) >= 1.5 ? .toFields : .toFrames
-    }
-
-    private static func ratio(_ rate: FrameRate, _ other: FrameRate) -> Double {
-        Double(rate.numerator) * Double(other.denominator) / (Double(rate.denominator) * Double(other.numerator))
+        let stated = (rate ?? FrameRate(30)).value
+        let frames = stated > Self.mostFrames ? stated / 2 : stated
+        self = program.value / frames >= 1.5 ? .toFields : .toFrames
     }
 
     /// libavfilter's filter. It leaves progressive frames alone.
