@@ -62,10 +62,8 @@ package final class Demuxer {
     let context: UnsafeMutablePointer<AVFormatContext>
     /// Passes the bytes to libavformat, if the input is not a URL.
     private let reader: ByteReader?
-    /// Finds the segments of a playlist that are coded in another way; nil for other inputs.
-    let initializations: InitializationWatch?
-    /// Keeps the option `headers` from other servers; nil without that option.
-    private let headers: HeaderGuard?
+    /// Opens the resources of a playlist; nil for inputs for which libavformat's own function is enough.
+    let resources: ResourceOpener?
     private let interrupter: Interrupter
     private let subject: String
     /// The maximum duration of a playlist's segments, if it is known; nil for an input without segments.
@@ -124,12 +122,10 @@ package final class Demuxer {
         self.interrupter = interrupter
         self.subject = subject
         self.reader = reader
-        let initializations = options.endsAtInitialization ? InitializationWatch() : nil
-        self.initializations = initializations
-        headers = options.values["headers"].map { _ in HeaderGuard(url) }
+        resources = ResourceOpener(url, options)
         interrupter.allow(options.openTimeout)
-        context = try Self.open(url, reader, (headers, initializations), options, interrupter, subject)
-        initializations?.begin(context)
+        context = try Self.open(url, reader, resources, options, interrupter, subject)
+        resources?.initializations?.begin(context)
         targetDuration = options.targetDuration?(Self.formatName(of: context), interrupter)
         readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
         // If the playlist has only just begun, probing waits for its next segment.
@@ -293,8 +289,8 @@ package final class Demuxer {
 
 extension Demuxer {
     private static func open(
-        _ url: String, _ reader: ByteReader?, _ openers: (headers: HeaderGuard?, initializations: InitializationWatch?),
-        _ options: Options, _ interrupter: Interrupter, _ subject: String
+        _ url: String, _ reader: ByteReader?, _ resources: ResourceOpener?, _ options: Options,
+        _ interrupter: Interrupter, _ subject: String
     ) throws(AVFailure) -> UnsafeMutablePointer<AVFormatContext> {
         var format: UnsafePointer<AVInputFormat>?
         if let name = options.format {
@@ -311,8 +307,7 @@ extension Demuxer {
         // The demuxer retains the interrupter for as long as the context lives.
         allocated.pointee.interrupt_callback = interrupter.callback
         if let reader { allocated.pointee.pb = reader.context }
-        openers.headers?.watch(allocated)
-        openers.initializations?.install(in: allocated)
+        resources?.install(in: allocated)
         if options.isPolled { allocated.pointee.flags |= AVFMT_FLAG_NONBLOCK }
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }

@@ -30,7 +30,7 @@ struct HTTPRedirection: Sendable, Equatable {
             Self.isHTTP(next)
         else { return false }
         redirections += 1
-        keepsHeaders = redirections < Self.mostRedirections && HeaderGuard.isSameServer(url, next)
+        keepsHeaders = redirections < Self.mostRedirections && ServerAddress(url)?.mayGetHeaders(at: next) == true
         url = next
         return keepsHeaders
     }

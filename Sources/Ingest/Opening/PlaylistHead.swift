@@ -173,7 +173,7 @@ extension InputLocation {
         guard let variant = list?.head.variant, let own = PlaylistHead.resolve(variant, in: url) else { return list }
         // libavformat does not read such a variant, either.
         guard HTTPRedirection.isHTTP(own) else { return nil }
-        return playlist(own, keepsHeaders && HeaderGuard.isSameServer(url, own), interrupter)
+        return playlist(own, keepsHeaders && ServerAddress(url)?.mayGetHeaders(at: own) == true, interrupter)
     }
 
     private func playlist(

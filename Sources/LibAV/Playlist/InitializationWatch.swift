@@ -18,25 +18,15 @@ package struct InitializationAddress: Sendable, Hashable {
 ///
 /// libavformat's `hls` demuxer passes each new initialization section to the demuxer of the segments, which keeps the
 /// first section and skips the others. The segments after a change, for example those of an advertisement, would then
-/// be decoded with the wrong configuration. This object opens the resources of the playlist for libavformat and reads
-/// the initialization sections itself. Only the demuxer's thread may use it.
+/// be decoded with the wrong configuration. This object reads the initialization sections of the playlist itself, before
+/// libavformat gets them. Only the demuxer's thread may use it.
 final class InitializationWatch {
-    /// The type of libavformat's function that opens a resource.
-    private typealias Opener =
-        @convention(c) (
-            UnsafeMutablePointer<AVFormatContext>?, UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>?,
-            UnsafePointer<CChar>?, Int32, UnsafeMutablePointer<OpaquePointer?>?
-        ) -> Int32
-
     /// libavformat reads as much of an initialization section at most (`max_init_section_size` in `hls.c`).
     private static let longestSection = 1 << 20
     /// The box with which an initialization section begins. Segments of a playlist begin with other boxes (RFC 8216,
     /// 3.3).
     private static let firstBoxes = [Array("ftyp".utf8), Array("moov".utf8)]
 
-    /// The function that opened resources before, and its context's `opaque`: libavformat's own function, or that of a
-    /// ``HeaderGuard``.
-    private var before: (opener: Opener?, opaque: UnsafeMutableRawPointer?) = (nil, nil)
     /// The sections that were read while the playlist was opened: one of each variant and rendition.
     private var known: [InitializationSection] = []
     private var isOpening = true
@@ -44,51 +34,33 @@ final class InitializationWatch {
     /// The section at which the playlist ended for this demuxer; nil as long as it has not ended.
     private(set) var refused: InitializationAddress?
 
-    /// Makes `context`, which is not open yet, open its resources through this object. The object must live as long as
-    /// the context.
-    func install(in context: UnsafeMutablePointer<AVFormatContext>) {
-        before = (context.pointee.io_open, context.pointee.opaque)
-        context.pointee.opaque = Unmanaged.passUnretained(self).toOpaque()
-        context.pointee.io_open = { context, opened, url, flags, options in
-            guard let context, let opened, let url, let opaque = context.pointee.opaque else {
-                return relay_averror(EINVAL)
-            }
-            let watch = Unmanaged<InitializationWatch>.fromOpaque(opaque).takeUnretainedValue()
-            return watch.open(context, opened, url, flags, options)
-        }
-    }
-
     /// Called when `context` is open: from now on, a section with another coding ends a live playlist.
     func begin(_ context: UnsafeMutablePointer<AVFormatContext>) {
         guard !known.isEmpty, context.pointee.duration.asTimestamp == nil, let hls = context.pointee.priv_data else {
             return
         }
         isOpening = false
-        // On a connection that is kept open, `hls` requests the next resource without the function that is replaced
-        // here.
+        // On a connection that is kept open, `hls` requests the next resource without the function that
+        // ``ResourceOpener`` replaces.
         av_opt_set_int(hls, "http_persistent", 0, 0)
     }
 
-    private func open(
-        _ context: UnsafeMutablePointer<AVFormatContext>,
+    /// Opens the resource at `url` of a playlist into `opened`. `fetch` opens a resource with these options, as
+    /// libavformat does. Returns libavformat's status code.
+    func open(
         _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>, _ url: UnsafePointer<CChar>,
-        _ flags: Int32, _ options: UnsafeMutablePointer<OpaquePointer?>?
+        _ options: UnsafeMutablePointer<OpaquePointer?>?, _ fetch: (UnsafeMutablePointer<OpaquePointer?>?) -> Int32
     ) -> Int32 {
-        // The playlist itself is opened before the format is known.
-        guard context.pointee.iformat != nil, Demuxer.formatName(of: context).split(separator: ",").contains("hls")
-        else {
-            return openBefore(context, opened, url, flags, options)
-        }
         // libavformat removes the options that it has used.
         var copy: OpaquePointer?
         defer { av_dict_free(&copy) }
         av_dict_copy(&copy, options?.pointee, 0)
-        let code = openBefore(context, opened, url, flags, options)
+        let code = fetch(options)
         guard code >= 0, let resource = opened.pointee, Self.isSection(resource) else { return code }
         guard let bytes = Self.content(of: resource) else {
             // It is a segment that begins like an initialization section.
             avio_closep(opened)
-            return openBefore(context, opened, url, flags, &copy)
+            return fetch(&copy)
         }
         avio_closep(opened)
         if let section = InitializationSection(bytes), !known.contains(section) {
@@ -100,19 +72,6 @@ final class InitializationWatch {
             known.append(section)
         }
         return Self.open(bytes, opened)
-    }
-
-    /// Opens a resource with the function that opened resources before.
-    private func openBefore(
-        _ context: UnsafeMutablePointer<AVFormatContext>,
-        _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>, _ url: UnsafePointer<CChar>,
-        _ flags: Int32, _ options: UnsafeMutablePointer<OpaquePointer?>?
-    ) -> Int32 {
-        guard let opener = before.opener else { return relay_averror(EINVAL) }
-        let own = context.pointee.opaque
-        context.pointee.opaque = before.opaque
-        defer { context.pointee.opaque = own }
-        return opener(context, opened, url, flags, options)
     }
 
     /// Whether `resource`, of which nothing was read yet, begins like an initialization section. Its position stays the

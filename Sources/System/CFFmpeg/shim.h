@@ -2,8 +2,6 @@
 #pragma once
 #include <dlfcn.h>
 #include <stdbool.h>
-#include <string.h>
-#include <strings.h>
 #include <libavcodec/avcodec.h>
 #include <libavdevice/avdevice.h>
 #include <libavfilter/avfilter.h>
@@ -185,58 +183,6 @@ static inline int relay_open_input(
 #else
     return avformat_open_input(context, url, (AVInputFormat *)format, options);
 #endif
-}
-
-// The server in an address: its host and port, without user and password. NULL if the address has none. `scheme` is the
-// number of characters of the scheme in front of `://`, without protocols around it as in `cache:http://`.
-static inline const char *relay_server(const char *url, size_t *length, size_t *scheme, const char **start) {
-    const char *mark = strstr(url, "://");
-    if (!mark) return NULL;
-    *start = mark;
-    while (*start > url && strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", (*start)[-1]))
-        (*start)--;
-    *scheme = (size_t)(mark - *start);
-    const char *host = mark + 3, *end = host + strcspn(host, "/?#");
-    for (const char *at = host; at < end; at++)
-        if (*at == '@') host = at + 1;
-    *length = (size_t)(end - host);
-    return host;
-}
-
-// Whether what `from` may know may also be sent to `to`: both have the same host and port, as they are written, and the
-// same scheme, or `to` has HTTPS in place of HTTP.
-static inline bool relay_is_same_server(const char *from, const char *to) {
-    size_t from_length, to_length, from_scheme, to_scheme;
-    const char *from_start, *to_start;
-    const char *from_host = relay_server(from, &from_length, &from_scheme, &from_start);
-    const char *to_host = relay_server(to, &to_length, &to_scheme, &to_start);
-    if (!from_host || !to_host || from_length != to_length || strncasecmp(from_host, to_host, to_length)) return false;
-    if (from_scheme == to_scheme && !strncasecmp(from_start, to_start, to_scheme)) return true;
-    return from_scheme == 4 && to_scheme == 5 && !strncasecmp(from_start, "http", 4)
-        && !strncasecmp(to_start, "https", 5);
-}
-
-typedef int (*relay_io_open)(AVFormatContext *, AVIOContext **, const char *, int, AVDictionary **);
-
-// Keeps the option `headers` of a demuxer from other servers than that of `url`. `open` is libavformat's own function.
-typedef struct relay_header_guard {
-    relay_io_open open;
-    char *url;
-} relay_header_guard;
-
-// Opens a resource that a demuxer needs, such as a segment of a playlist.
-static inline int relay_open_guarded(
-    AVFormatContext *context, AVIOContext **io, const char *url, int flags, AVDictionary **options) {
-    relay_header_guard *guard = (relay_header_guard *)context->opaque;
-    if (options && !relay_is_same_server(guard->url, url)) av_dict_set(options, "headers", NULL, 0);
-    return guard->open(context, io, url, flags, options);
-}
-
-// Puts `context`, which is not open yet, under the guard, which must outlive it.
-static inline void relay_guard_headers(AVFormatContext *context, relay_header_guard *guard) {
-    guard->open = context->io_open;
-    context->opaque = guard;
-    context->io_open = relay_open_guarded;
 }
 
 // The bytes to be written have been constant since FFmpeg 7.0 (libavformat 61).
