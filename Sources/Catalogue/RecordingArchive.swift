@@ -89,9 +89,9 @@ package struct RecordingArchive {
         return Contents(segments: try store.segments(), gaps: try store.gaps(), events: events, notes: notes)
     }
 
-    /// Like ``contents()``, for an export of `ranges`, in milliseconds since 1970: gaps are those of the catalogue, and
-    /// only the files that overlap one of `ranges` or that the catalogue does not have are looked at.
-    package func contents(overlapping ranges: [Range<Int64>]) throws -> Contents {
+    /// Like ``contents()``, but trusts the catalogue, and reads only the files that are not in it. Gaps are those of the
+    /// catalogue. This is for exports, which open the files that they need.
+    package func catalogued() throws -> Contents {
         var notes: [String] = []
         var ledger = Ledger(segments: [], deleted: [], gaps: [])
         do throws(CatalogueFailure) {
@@ -103,17 +103,9 @@ package struct RecordingArchive {
         } catch {
             notes.append("The catalogue cannot be read (\(error)); this is what the files say.")
         }
-        let known = Set(ledger.segments.map(\.name))
-        // Earlier versions also catalogued the files of record directories below this one.
-        let nested = try directory.nestedArchives().map { $0 + "/" }
-        let listed = Set(try directory.recordings().lazy.filter { $0.kind == .closed }.map(\.name))
-        var segments = ledger.segments.filter { row in
-            let end = row.start + row.duration / 1_000_000
-            let isWanted = ranges.contains { row.start < $0.upperBound && end >= $0.lowerBound }
-            let isThere = listed.contains(row.name) && (!isWanted || exists(row.name))
-            return isThere && !nested.contains { row.name.hasPrefix($0) }
-        }
-        let unknown = listed.subtracting(known).sorted()
+        let names = Set(try directory.recordings().lazy.filter { $0.kind == .closed }.map(\.name))
+        var segments = ledger.segments.filter { names.contains($0.name) }
+        let unknown = names.subtracting(ledger.segments.map(\.name)).sorted()
         for (index, name) in unknown.enumerated() {
             report("reading", Int64(index), Int64(unknown.count))
             do throws(SegmentReadFailure) {

@@ -75,7 +75,7 @@ struct ExportMaking: Sendable {
             return ExportContents(clips: pieces, notes: notes)
         }
         guard let clip = request.clip else {
-            let segments = try RecordingArchive(directory.path).contents(overlapping: [request.range]).segments
+            let segments = try RecordingArchive(directory.path).catalogued().segments
             return ExportContents(
                 try ExportSelection(
                     segments, in: directory.path, channel: archive.channel, range: request.range, includesOpen: true))

@@ -85,7 +85,7 @@ struct RecordingsExportCommand: BlockingCommand {
         // All recorded files of a clip are open at the same time, so the limit of descriptors is raised.
         DescriptorLimit.raise()
         try options.withArchive { archive in
-            let contents = try scene == nil ? archive.contents(overlapping: limits) : archive.contents()
+            let contents = try scene == nil ? archive.catalogued() : archive.contents()
             for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
             guard let scene else { return try export(contents, limits, of: channel) }
             let found = try SceneRanges(
