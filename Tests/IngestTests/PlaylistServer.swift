@@ -3,6 +3,7 @@
 import Dispatch
 import Foundation
 import Synchronization
+import TestSupport
 
 /// An HTTP server on the loopback interface that serves a live playlist with the segments that a test has published.
 final class PlaylistServer: Sendable {
@@ -26,69 +27,53 @@ final class PlaylistServer: Sendable {
         }
     }
 
-    let port: UInt16
-    private let descriptor: Int32
-    private let segments: [Data]
-    private let sections: [String: Data]
-    private let state: Mutex<(playlist: Playlist, isSilent: Bool)>
+    private let server: LoopbackServer
+    private let content: PlaylistContent
 
     /// A server of these segments, one second each; `playlist` selects those that are listed. Segments of fragmented MP4
     /// need `sections`, their initialization sections.
     init(_ segments: [Data], sections: [String: Data] = [:], _ playlist: Playlist) throws {
-        (self.segments, self.sections) = (segments, sections)
-        state = Mutex((playlist, false))
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) { [descriptor] pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-                bind(descriptor, generic, length) == 0 && listen(descriptor, 16) == 0
-                    && getsockname(descriptor, generic, &length) == 0
+        let content = PlaylistContent(segments, sections, playlist)
+        self.content = content
+        server = try LoopbackServer { peer in
+            Thread.detachNewThread {
+                content.serve(peer)
+                close(peer)
             }
         }
-        guard isBound else { throw POSIXError(.EADDRINUSE) }
-        port = UInt16(bigEndian: address.sin_port)
-        let descriptor = descriptor
-        Thread.detachNewThread { [weak self] in
-            while case let peer = accept(descriptor, nil, nil), peer >= 0 {
-                Thread.detachNewThread { [weak self] in
-                    self?.serve(peer)
-                    close(peer)
-                }
-            }
-        }
-    }
-
-    deinit {
-        shutdown(descriptor, Int32(SHUT_RDWR))
-        close(descriptor)
     }
 
     /// The playlist's address.
-    var url: String { "http://127.0.0.1:\(port)/live.m3u8" }
+    var url: String { "http://127.0.0.1:\(server.port)/live.m3u8" }
 
     /// Changes the content of the playlist.
-    func update(_ change: (inout Playlist) -> Void) { state.withLock { change(&$0.playlist) } }
+    func update(_ change: (inout Playlist) -> Void) { content.state.withLock { change(&$0.playlist) } }
 
     /// Stops answering requests, or answers them again.
-    func fallSilent(_ isSilent: Bool) { state.withLock { $0.isSilent = isSilent } }
+    func fallSilent(_ isSilent: Bool) { content.state.withLock { $0.isSilent = isSilent } }
+}
 
-    private func serve(_ peer: Int32) {
-        var request: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while !request.suffix(4).elementsEqual([13, 10, 13, 10]) {
-            let count = recv(peer, &buffer, buffer.count, 0)
-            if count <= 0 { return }
-            request += buffer.prefix(count)
-        }
+/// What a playlist server answers, and whether it answers at all.
+private final class PlaylistContent: Sendable {
+    let state: Mutex<(playlist: PlaylistServer.Playlist, isSilent: Bool)>
+    private let segments: [Data]
+    private let sections: [String: Data]
+
+    init(_ segments: [Data], _ sections: [String: Data], _ playlist: PlaylistServer.Playlist) {
+        (self.segments, self.sections) = (segments, sections)
+        state = Mutex((playlist, false))
+    }
+
+    /// Answers one request.
+    func serve(_ peer: Int32) {
+        guard let request = LoopbackServer.requestHead(from: peer) else { return }
+        var buffer: UInt8 = 0
         while state.withLock({ $0.isSilent }) {
             // A peer that has closed its connection needs no answer.
             if recv(peer, &buffer, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) == 0 { return }
             usleep(10_000)
         }
-        let words = String(decoding: request, as: UTF8.self).split(separator: " ")
+        let words = request.split(separator: " ")
         let body = words.count > 1 ? self.body(of: String(words[1])) : nil
         let status = body == nil ? "404 Not Found" : "200 OK"
         let head = "HTTP/1.1 \(status)\r\nContent-Length: \(body?.count ?? 0)\r\nConnection: close\r\n\r\n"

@@ -13,20 +13,27 @@ package final class LoopbackSocket: Sendable {
     /// A port of UDP that is free again, as far as one can know.
     package static func freePort() throws(Failure) -> UInt16 { try LoopbackSocket().port }
 
-    package init() throws(Failure) {
-        descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
+    package init() throws(Failure) { (descriptor, port) = try Self.bound(SOCK_DGRAM) }
+
+    /// Opens a socket of this type at a port that the kernel chooses.
+    static func bound(_ type: __socket_type) throws(Failure) -> (descriptor: CInt, port: UInt16) {
+        let descriptor = socket(AF_INET, CInt(type.rawValue), 0)
         guard descriptor >= 0 else { throw Failure(code: errno) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) { [descriptor] pointer in
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
                 bind(descriptor, generic, length) == 0 && getsockname(descriptor, generic, &length) == 0
             }
         }
-        port = UInt16(bigEndian: address.sin_port)
-        guard isBound else { throw Failure(code: errno) }
+        guard isBound else {
+            let code = errno
+            close(descriptor)
+            throw Failure(code: code)
+        }
+        return (descriptor, UInt16(bigEndian: address.sin_port))
     }
 
     deinit { close(descriptor) }
