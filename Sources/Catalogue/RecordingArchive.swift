@@ -50,6 +50,8 @@ package struct RecordingArchive {
 
     let directory: RecordDirectory
     let progress: (ArchiveProgress) -> Void
+    /// Waits before the catalogue is read again, because a running recorder may still record a deletion in it.
+    var waitForCatalogue: () -> Void = { usleep(100_000) }
 
     /// The directory at `path`, which must exist and contain at least one recording. `progress` is called often.
     package init(_ path: String, progress: @escaping (ArchiveProgress) -> Void = { _ in }) throws(ArchiveFailure) {

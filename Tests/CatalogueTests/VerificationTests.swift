@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Foundation
 import Media
 import TestSupport
@@ -196,46 +195,44 @@ import Testing
         #expect(try archive.verify(.init()).sentence == "4 segments, 0:00:06, no frame missing")
     }
 
-    @Test func `Files that retention deletes during verify are reported neither as problems nor as gaps`() throws {
+    /// Verifies a recording of four closed files and an open one. While the files are read, those with these `numbers`
+    /// are deleted, each as the next file is read. The catalogue hears of that only after verify has read it. Returns
+    /// the report, and the names of the deleted files.
+    private func verify(whileDeleting numbers: [Int]) throws -> (report: VerificationReport, deleted: [String]) {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.feed(Recording.program(225))
         try eventually { try RecordingArchive(directory.path).onDisk().segments.count == 4 }
         let (names, catalogue) = (directory.files, recording.catalogue)
-        let archive = try RecordingArchive(directory.path) { progress in
-            // The first file is deleted, and one between others; the catalogue is updated after verify has read it.
-            guard progress.step == "reading", [0, 1].contains(progress.done) else { return }
-            let name = names[Int(progress.done) * 2]
-            try? FileManager.default.removeItem(atPath: directory.path(name))
-            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(300)) {
-                catalogue.segmentDeleted(fileName: name)
+        let deleted = numbers.map { names[$0] }
+        var archive = try RecordingArchive(directory.path) { progress in
+            guard progress.step == "reading", numbers.indices.contains(Int(progress.done)) else { return }
+            try? FileManager.default.removeItem(atPath: directory.path(deleted[Int(progress.done)]))
+        }
+        archive.waitForCatalogue = {
+            for name in deleted { catalogue.segmentDeleted(fileName: name) }
+            try? eventually("the catalogue knows the deletions") {
+                let present = try RecordingArchive(directory.path).onDisk().segments.map(\.name)
+                return Set(present).isDisjoint(with: deleted)
             }
         }
         let report = try archive.verify(.init())
-        #expect(report.isGood && report.segments == 2, "\(report.lines)")
-        #expect(report.notes.filter { $0.text == "it was deleted meanwhile" }.map(\.file) == [names[0], names[2]])
         recording.finish()
+        return (report, deleted)
+    }
+
+    @Test func `Files that retention deletes during verify are reported neither as problems nor as gaps`() throws {
+        // The first file is deleted, and one between others.
+        let (report, deleted) = try verify(whileDeleting: [0, 2])
+        #expect(report.isGood && report.segments == 2, "\(report.lines)")
+        #expect(report.notes.filter { $0.text == "it was deleted meanwhile" }.map(\.file) == deleted)
     }
 
     @Test func `Adjacent files that retention deletes during verify are neither problems nor gaps`() throws {
-        let directory = try TemporaryDirectory()
-        let recording = try Recording(in: directory)
-        recording.feed(Recording.program(225))
-        try eventually { try RecordingArchive(directory.path).onDisk().segments.count == 4 }
-        let (names, catalogue) = (directory.files, recording.catalogue)
-        let archive = try RecordingArchive(directory.path) { progress in
-            // Both become one row of the catalogue.
-            guard progress.step == "reading", [0, 1].contains(progress.done) else { return }
-            let name = names[Int(progress.done) + 1]
-            try? FileManager.default.removeItem(atPath: directory.path(name))
-            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(300)) {
-                catalogue.segmentDeleted(fileName: name)
-            }
-        }
-        let report = try archive.verify(.init())
+        // Both become one row of the catalogue.
+        let (report, deleted) = try verify(whileDeleting: [1, 2])
         #expect(report.isGood && report.segments == 2, "\(report.lines)")
-        #expect(report.notes.filter { $0.text == "it was deleted meanwhile" }.map(\.file) == [names[1], names[2]])
-        recording.finish()
+        #expect(report.notes.filter { $0.text == "it was deleted meanwhile" }.map(\.file) == deleted)
     }
 
     @Test func `Deleted files behind a held one are neither problems nor gaps, also after a rebuilding`() throws {

@@ -127,11 +127,13 @@ struct UploaderTests {
         try record("a.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
         let (naps, nap) = AsyncStream.makeStream(of: Void.self)
+        // A wait for an element that never comes ends when its task is cancelled.
+        let (wakings, waking) = AsyncStream.makeStream(of: Void.self)
         let uploader = Uploader(
             directory: target, channel: "test", catalogue: catalogue, delivery: delivery,
             sleep: { _ in
                 nap.yield()
-                try? await Task.sleep(for: .seconds(600))
+                for await _ in wakings {}
             }, clock: clock, logger: quiet)
         uploader.start()
         var iterator = naps.makeAsyncIterator()
@@ -142,6 +144,7 @@ struct UploaderTests {
         try await eventually { uploader.status.waitingFiles == 2 }
         #expect(try states() == ["a.mp4": .waiting, "b.mp4": .waiting] && delivery.names == ["a.mp4"])
         uploader.cancel()
+        waking.finish()
     }
 
     @Test("The end of the run interrupts the wait before an upload's retry")

@@ -201,7 +201,7 @@ struct Verification {
                 otherRows.append(row)
             }
             guard !lost.isEmpty, ContinuousClock.now < end, !directory.livingRuns().isEmpty else { break }
-            usleep(Self.pollInterval)
+            archive.waitForCatalogue()
         }
         for name in lost.sorted() {
             guard let row = rows[name] else {
@@ -212,10 +212,8 @@ struct Verification {
         }
     }
 
-    /// `patience` is how long the catalogue can take to record a deletion. `pollInterval` is the interval between two
-    /// reads of the catalogue, in microseconds.
+    /// How long the catalogue can take to record a deletion.
     private static let patience = Duration.seconds(3)
-    private static let pollInterval: UInt32 = 100_000
 
     // MARK: Content
 
