@@ -35,7 +35,7 @@ struct HLSExpiry {
     /// Records files that may be removed at the time `due`.
     mutating func retire(_ names: Set<String>, due: Int64) { retired.append(Retired(names: names, due: due)) }
 
-    /// The names of all files that are kept for now.
+    /// The names of all files that are still kept.
     var names: Set<String> { retired.reduce(into: Set()) { $0.formUnion($1.names) } }
 
     /// Removes the files that may be deleted at `now` from the list, and returns their names. A header may be deleted

@@ -43,7 +43,7 @@ package final class SourceFeed: SourceSink {
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        /// The end of the stored audio when the source last reported that it has no more video for now. Until this
+        /// The end of the stored audio when the source last reported that it has no more video ready. Until this
         /// position, no further frame comes.
         var audioAlone: Int64 = 0
         /// The end of the audio of a source that can wait, after its audio has ended.

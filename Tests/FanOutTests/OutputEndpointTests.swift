@@ -240,7 +240,7 @@ struct OutputEndpointTests {
         let actions = machine.handle(.accepted(attempt: 6, at: 14 * second))
         #expect(actions.first == .goLive(attempt: 6))
         guard case .probe(_, let probe)? = actions.last else {
-            Issue.record("nobody probes the primary: \(actions)")
+            Issue.record("the primary is not probed: \(actions)")
             return
         }
         #expect(machine.handle(.primaryDue(probe: probe)) == [.begin(attempt: 7, at: .primary)])

@@ -32,9 +32,9 @@ struct InputOptions: ParsableArguments {
                 + "standby=cold|keyframes|hot (what is kept ready of backups, and of one of several inputs that is not shown) and "
                 + "return=10s|never (how long it must be healthy to come back); of one of several files when-off=keep|pause|close (what it does while it is "
                 + "neither seen nor heard), and of one of several inputs gain=DECIBELS and muted=yes, until an operator "
-                + "says something else. audio=no leaves the audio out. Of capture devices "
-                + "pixel-format=MJPG, sample-rate=48000 and capture-channels=2; of HTTP header=NAME:VALUE, which may be "
-                + "repeated and is not shown; of RTSP transport=tcp|udp. A comma in a value is written %2C. "
+                + "says something else. audio=no leaves the audio out. Capture devices take "
+                + "pixel-format=MJPG, sample-rate=48000 and capture-channels=2; HTTP takes header=NAME:VALUE, which may be "
+                + "repeated and is not shown; RTSP takes transport=tcp|udp. A comma in a value is written %2C. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = [InputOptions.pattern]

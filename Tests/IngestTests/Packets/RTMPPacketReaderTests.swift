@@ -62,7 +62,7 @@ import Testing
         ]
         #expect(reader.read(RTMPPublishedMessage(timestamp: 0, content: .metadata(metadata))) == nil)
         #expect(reader.read(try configuration(clip)) == nil)
-        #expect(reader.read(try frame(frames[1], at: 10)) == nil, "nobody can decode what is in front of a keyframe")
+        #expect(reader.read(try frame(frames[1], at: 10)) == nil, "a decoder cannot start before a keyframe")
         #expect(reader.stream.video == nil && reader.isMissingTrack)
         for (index, packet) in frames.enumerated() {
             let time = UInt32(20 + index * 40)

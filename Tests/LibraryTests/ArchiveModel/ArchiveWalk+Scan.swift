@@ -8,17 +8,16 @@ import TestSupport
 extension ArchiveWalk {
     /// Who may have deleted recordings since the last comparison.
     enum Deletion {
-        case nobody
         case retention
-        /// An operator, these files.
+        /// An operator, who deletes only these files.
         case names(Set<String>)
     }
 
     /// Takes new recordings into the model, and checks that nothing else has changed but by `deletion`. With
     /// `isUntold`, relay was killed just after it had closed a file.
-    func scan(_ deletion: Deletion = .nobody, isUntold: Bool = false) {
+    func scan(_ deletion: Deletion = .names([]), isUntold: Bool = false) {
         scan(place, deletion, isUntold)
-        for other in shelf { scan(other, .nobody, isUntold) }
+        for other in shelf { scan(other, .names([]), isUntold) }
         let found = Self.listing(above.path, depth: 0)
         for (name, stamp) in surroundings.others where found[name] != stamp {
             fault("the file \(name) of the archive above was touched")
@@ -49,8 +48,7 @@ extension ArchiveWalk {
 
     private func vanish(_ name: String, _ file: ModelPlace.OwnFile, _ place: ModelPlace, _ deletion: Deletion) {
         switch deletion {
-        case .nobody: fault("\(name) is gone, and nobody deleted it")
-        case .names(let names): if !names.contains(name) { fault("\(name) is gone, and nobody deleted it") }
+        case .names(let names): if !names.contains(name) { fault("\(name) is gone without having been deleted") }
         case .retention:
             note("retention deleted \(name)")
             if let reason = place.protection(of: name, hasUploads: hasUploads) {
