@@ -152,14 +152,7 @@ private struct Neighbourhood {
 
             let catalogue = Catalogue(directory: target, channel: "test", logger: quiet)
             catalogue.start()
-            var (handed, names): (Set<String>, Set<String>) = ([], [])
-            repeat {
-                names = handed
-                let backlog = await withCheckedContinuation { answer in
-                    catalogue.uploads(besides: handed) { answer.resume(returning: $0) }
-                }
-                if let name = backlog?.next?.name { handed.insert(name) }
-            } while handed != names
+            let handed = await waiting(in: catalogue)
             // A transport stream has too little metadata for a row.
             #expect(handed == own.filter { $0.hasSuffix(".mp4") }, "\(context)")
             let listed = try ChannelLedger(directory: target, channel: "test").kept().map(\.name)
@@ -208,6 +201,19 @@ private struct Neighbourhood {
         #expect(throws: FileFailure.self) { try target.delete(recording: "inner/\(name)", of: "test") }
     }
 
+    /// Returns all files that wait for their upload, as an uploader is given them.
+    private func waiting(in catalogue: Catalogue) async -> Set<String> {
+        var (handed, names): (Set<String>, Set<String>) = ([], [])
+        repeat {
+            names = handed
+            let backlog = await withCheckedContinuation { [handed] answer in
+                catalogue.uploads(besides: handed) { answer.resume(returning: $0) }
+            }
+            if let name = backlog?.next?.name { handed.insert(name) }
+        } while handed != names
+        return handed
+    }
+
     // Regression: after a loss of the catalogue, each transport stream and each unreadable file whose name the template
     // could have made was uploaded, also those of another channel or of a user.
     @Test func `After the catalogue is lost, only files of the channel wait for their upload`() async throws {
@@ -232,14 +238,7 @@ private struct Neighbourhood {
 
         let catalogue = Catalogue(directory: target, channel: "test", logger: quiet)
         catalogue.start()
-        var (handed, names): (Set<String>, Set<String>) = ([], [])
-        repeat {
-            names = handed
-            let backlog = await withCheckedContinuation { answer in
-                catalogue.uploads(besides: handed) { answer.resume(returning: $0) }
-            }
-            if let name = backlog?.next?.name { handed.insert(name) }
-        } while handed != names
+        let handed = await waiting(in: catalogue)
         #expect(handed == [name(1, .ts), name(4, .hybrid), name(6, .hybrid)])
         await withCheckedContinuation { ended in catalogue.finish { ended.resume() } }
     }

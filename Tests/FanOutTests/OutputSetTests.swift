@@ -52,6 +52,16 @@ struct OutputSetTests {
         return attempt
     }
 
+    /// Puts an output with the target `next` in the place of the output `name`: in one step, or by removing it first.
+    private func succeed(_ name: String, by next: ScriptedTarget, isReplaced: Bool) throws {
+        if isReplaced {
+            try outputs.replace(by: OutputDefinition(name: name, target: next))
+        } else {
+            try outputs.remove(name)
+            try outputs.add(OutputDefinition(name: name, target: next))
+        }
+    }
+
     @Test(
         "An output that replaces another starts when the other has ended, and this does not count as a failure",
         arguments: [true, false])
@@ -65,12 +75,7 @@ struct OutputSetTests {
         let attempt = try await accept(0, of: old)
         attempt.stall(true)
         publish(0..<1)
-        if isReplaced {
-            try outputs.replace(by: OutputDefinition(name: "a", target: next))
-        } else {
-            try outputs.remove("a")
-            try outputs.add(OutputDefinition(name: "a", target: next))
-        }
+        try succeed("a", by: next, isReplaced: isReplaced)
         try outputs.add(OutputDefinition(name: "b", target: other))
         try await eventually("the old one drains") { attempt.isDraining }
         try await accept(0, of: other)
@@ -92,12 +97,7 @@ struct OutputSetTests {
         let attempt = try await accept(0, of: old)
         attempt.stall(true)
         publish(0..<1)
-        if isReplaced {
-            try outputs.replace(by: OutputDefinition(name: "a", target: next))
-        } else {
-            try outputs.remove("a")
-            try outputs.add(OutputDefinition(name: "a", target: next))
-        }
+        try succeed("a", by: next, isReplaced: isReplaced)
         try outputs.add(OutputDefinition(name: "other", target: other))
         try await eventually("the old one drains") { attempt.isDraining }
         #expect(next.attempts.isEmpty && old.leaves == 1)
