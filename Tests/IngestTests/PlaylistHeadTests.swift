@@ -71,4 +71,28 @@ struct PlaylistHeadTests {
                 of: "file:" + path + "x", limit: 50, timeout: .seconds(60), interrupter: Interrupter(), subject: "head")
         }
     }
+
+    @Test(
+        "The end of an HTTP response is known by its length, or by the end of the connection, announced or not",
+        arguments: ["Content-Length: 9\r\n", "Connection: close\r\n", ""])
+    func response(headers: String) throws {
+        let server = try RecordingServer { _ in "HTTP/1.0 200 OK\r\n\(headers)\r\n#EXTM3U\n1" }
+        defer { withExtendedLifetime(server) {} }
+        let head = try ResourceHead(
+            of: "http://127.0.0.1:\(server.port)/list", limit: 50, timeout: .seconds(60), interrupter: Interrupter(),
+            subject: "head")
+        #expect(head.bytes == Array("#EXTM3U\n1".utf8))
+    }
+
+    @Test("An HTTP response that ends before its announced length is an error")
+    func cutOff() throws {
+        let server = try RecordingServer { _ in "HTTP/1.0 200 OK\r\nContent-Length: 20\r\n\r\n#EXTM3U\n1" }
+        defer { withExtendedLifetime(server) {} }
+        #expect(throws: AVFailure.self) {
+            try ResourceHead(
+                of: "http://127.0.0.1:\(server.port)/list", limit: 50, timeout: .seconds(60),
+                interrupter: Interrupter(),
+                subject: "head")
+        }
+    }
 }
