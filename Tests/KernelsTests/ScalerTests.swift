@@ -127,7 +127,13 @@ struct ScalerTests {
             var placement = Placement(
                 source: .init(x: any(0...0.9), y: any(0...0.9), width: any(0.01...1), height: any(0.01...1)),
                 destination: .init(x: any(-1...1), y: any(-1...1), width: any(0...2), height: any(0...2)))
-            check(placement, tolerance: 2)
+            let place = PixelPlacement(
+                placement, source: (Self.width, Self.height), program: (Self.width, Self.height))
+            // Weights are rounded to parts of 256. Each error counts by the difference of two neighboring samples, and
+            // these samples are noise: over more than 16 of them, the errors add up to a further level.
+            let isLargeReduction =
+                place.source.width > 16 * place.destination.width || place.source.height > 16 * place.destination.height
+            check(placement, tolerance: isLargeReduction ? 3 : 2)
             placement.cornerRadius = any(0...0.5)
             placement.border = .init(width: any(0...0.1), color: .black)
             _ = draw(placement, with: scaler)

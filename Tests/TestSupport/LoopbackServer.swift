@@ -9,18 +9,31 @@ package final class LoopbackServer: Sendable {
 
     /// Creates a server. `serve` gets each connection on the server's thread, one after the other, and has to close it.
     package init(_ serve: @escaping @Sendable (_ peer: CInt) -> Void) throws(LoopbackSocket.Failure) {
-        (descriptor, port) = try LoopbackSocket.bound(SOCK_STREAM)
-        // If this throws, `deinit` closes the socket.
-        guard listen(descriptor, 16) == 0 else { throw LoopbackSocket.Failure(code: errno) }
-        Thread.detachNewThread { [descriptor] in
-            while case let peer = accept(descriptor, nil, nil), peer >= 0 { serve(peer) }
+        let (descriptor, port) = try LoopbackSocket.bound(SOCK_STREAM)
+        guard listen(descriptor, 16) == 0 else {
+            defer { close(descriptor) }
+            throw LoopbackSocket.Failure(code: errno)
+        }
+        (self.descriptor, self.port) = (descriptor, port)
+        Thread.detachNewThread {
+            while true {
+                let peer = accept(descriptor, nil, nil)
+                if peer >= 0 {
+                    serve(peer)
+                } else if errno == EINVAL {
+                    break
+                } else {
+                    usleep(1000)
+                }
+            }
+            // This thread closes the socket itself. Otherwise it could accept a connection of the next socket that gets
+            // the same descriptor.
+            close(descriptor)
         }
     }
 
-    deinit {
-        shutdown(descriptor, CInt(SHUT_RDWR))
-        close(descriptor)
-    }
+    /// Makes `accept` fail with EINVAL.
+    deinit { shutdown(descriptor, CInt(SHUT_RDWR)) }
 
     /// Reads the head of an HTTP request from `peer`; nil if the client closes the connection in the middle of it.
     package static func requestHead(from peer: CInt) -> String? {

@@ -225,7 +225,6 @@ struct PassthroughTests {
         var configuration = configuration(Self.location, "srt://b:1")
         configuration.slate = .bars
         let bench = try PassthroughBench(inputs, configuration, clock: SteppedClock())
-        bench.begin()
         let passthrough = bench.passthrough
         let (begun, stopped) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         passthrough.choice?.perform {
@@ -243,6 +242,8 @@ struct PassthroughTests {
         try eventually("the backup was open") { inputs["srt://b:1"]?.wasStarted == true }
         try eventually("the backup is closed") { inputs["srt://b:1"]?.delivers == false }
         try eventually("the slate has ended") { passthrough.slate?.heartbeat == nil }
+        // `run` closes all inputs, too: it begins only now, so that it is `stop` alone that has closed them.
+        bench.begin()
         try eventually("the program ends") { bench.end == .done }
     }
 
