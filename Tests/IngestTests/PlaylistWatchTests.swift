@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LibAV
 import TestSupport
 import Testing
 
 @testable import Ingest
+@testable import LibAV
 
 @Suite("Watch of a live HLS playlist")
 struct PlaylistWatchTests {
@@ -123,6 +123,20 @@ struct PlaylistWatchTests {
             }
             try #require(verdict == .restarted, "target \(target), end \(end), window \(window), begin \(begin)")
         }
+    }
+
+    @Test("The verdict of a watch that has ended does not end the read of the demuxer that follows")
+    func lateVerdict() {
+        let (state, interrupter) = (PlaylistState(), Interrupter(clock: ManualClock()))
+        let ended = state.beginWatch()
+        state.unwatch()
+        state.noteRestart(inWatch: ended, ending: interrupter)
+        #expect(!state.isRestarted && !state.isAtChange)
+        let current = state.beginWatch()
+        state.noteRestart(inWatch: ended, ending: interrupter)
+        #expect(!state.isRestarted && !interrupter.hasTimedOut)
+        state.noteRestart(inWatch: current, ending: interrupter)
+        #expect(state.isRestarted && interrupter.hasTimedOut)
     }
 
     @Test("The segments that need an initialization section are found, those that were added last")

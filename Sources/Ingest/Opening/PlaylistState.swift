@@ -11,7 +11,15 @@ final class PlaylistState: Sendable {
     private let restarted = Atomic(false)
     /// When the read of a packet began that is under way, in nanoseconds of the system's clock; otherwise `max`.
     private let reading = Atomic(Int64.max)
-    private let watcher = Mutex<PlaylistWatcher?>(nil)
+    private let watching = Mutex(Watch())
+
+    /// The watch of the open playlist.
+    private struct Watch: Sendable {
+        /// The number of watches that were begun or ended so far. It tells the verdict of an earlier watch, which can
+        /// arrive after that watch has ended, from a verdict on the open playlist.
+        var number = 0
+        var watcher: PlaylistWatcher?
+    }
 
     /// Whether the playlist was started again, so that the open demuxer would wait for a segment that never comes.
     var isRestarted: Bool { restarted.load(ordering: .acquiring) }
@@ -44,6 +52,7 @@ final class PlaylistState: Sendable {
     func watch(
         target: Duration, interrupter: Interrupter, _ read: @escaping @Sendable (Interrupter) -> PlaylistHead?
     ) {
+        let number = beginWatch()
         let new = PlaylistWatcher(
             target: target, read: read,
             readingSince: { [weak self] in
@@ -51,25 +60,38 @@ final class PlaylistState: Sendable {
                 let start = reading.load(ordering: .acquiring)
                 return start == .max ? nil : Timestamp(nanoseconds: start)
             },
-            onRestart: { [weak self] in
-                guard let self else { return }
-                restarted.store(true, ordering: .releasing)
-                interrupter.expire()
-            })
-        replaceWatcher(by: new)
+            onRestart: { [weak self] in self?.noteRestart(inWatch: number, ending: interrupter) })
+        let isCurrent = watching.withLock { watch in
+            guard watch.number == number else { return false }
+            watch.watcher = new
+            return true
+        }
         // If the source was stopped in the meantime, ``unwatch()`` did not find the new watcher.
-        if interrupter.isInterrupted { unwatch() }
+        if !isCurrent || interrupter.isInterrupted { new.stop() }
     }
 
-    /// Ends the watch of the playlist.
-    func unwatch() { replaceWatcher(by: nil) }
+    /// Ends the watch of the playlist. A verdict of this watch that arrives later has no effect.
+    func unwatch() { _ = beginWatch() }
 
-    private func replaceWatcher(by new: PlaylistWatcher?) {
-        let old = watcher.withLock { watcher in
-            defer { watcher = new }
-            return watcher
+    /// Ends the current watch. Returns the number of the next one.
+    func beginWatch() -> Int {
+        let (old, number) = watching.withLock { watch in
+            defer { watch.watcher = nil }
+            watch.number += 1
+            return (watch.watcher, watch.number)
         }
         old?.stop()
+        return number
+    }
+
+    /// Records that the watch with this number has found the playlist started again, and ends the read of a packet that
+    /// is under way. Does nothing if that watch has ended: `interrupter` then belongs to the next demuxer.
+    func noteRestart(inWatch number: Int, ending interrupter: Interrupter) {
+        watching.withLock { watch in
+            guard watch.number == number else { return }
+            restarted.store(true, ordering: .releasing)
+            interrupter.expire()
+        }
     }
 }
 
