@@ -35,6 +35,8 @@ final class SourceMonitor: Sendable {
     let stall = Mutex(PlaylistStall())
     /// Where and why the next demuxer of a playlist continues at once.
     let playlist = PlaylistState()
+    /// Where the servers of the open input redirect to.
+    let redirections = KnownRedirections()
 
     /// Creates a monitor of a source that has not begun. Without a `logger` the source logs nothing.
     init(

@@ -44,6 +44,11 @@ package final class Demuxer {
         /// Whether a live HLS playlist ends in front of the first segment whose initialization section describes another
         /// coding. ``Demuxer/nextInitialization`` is the address of this section.
         package var endsAtInitialization = false
+        /// Follows the redirections of `url`, the address of a part of the input such as a segment of a playlist.
+        /// Returns the address to open instead, and whether the option `headers` may be sent there; nil if no headers
+        /// belong to the input. The demuxer calls it for the server of the input's address alone, and passes its
+        /// interrupter. Without it, libavformat sends the headers to each server to which it is redirected.
+        package var redirection: (@Sendable (_ url: String, Interrupter) -> (url: String, keepsHeaders: Bool)?)?
         /// Whether a live FLV stream is probed only briefly. libavformat would wait up to 5 s for a track that does not
         /// exist.
         package var probesFLVBriefly = false
@@ -122,7 +127,7 @@ package final class Demuxer {
         self.interrupter = interrupter
         self.subject = subject
         self.reader = reader
-        resources = ResourceOpener(url, options)
+        resources = ResourceOpener(url, options, interrupter)
         interrupter.allow(options.openTimeout)
         context = try Self.open(url, reader, resources, options, interrupter, subject)
         resources?.initializations?.begin(context)

@@ -22,15 +22,18 @@ extension InputLocation {
     private func watchPlaylist(of demuxer: Demuxer, _ monitor: SourceMonitor) {
         let isHLS = demuxer.formatName.split(separator: ",").contains("hls")
         guard isHLS, demuxer.duration == nil, let target = demuxer.targetDuration else { return }
-        monitor.playlist.watch(target: target, interrupter: monitor.interrupter, wholePlaylist)
+        let redirections = monitor.redirections
+        monitor.playlist.watch(target: target, interrupter: monitor.interrupter) { wholePlaylist(redirections, $0) }
     }
 
     private func connectDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
-        var (url, settings) = demuxerSettings(options)
-        follow(&url, &settings, monitor.interrupter)
+        monitor.redirections.forget()
+        var (url, settings) = demuxerSettings(options, monitor.redirections)
+        follow(&url, &settings, monitor)
         settings.known = monitor.knownTracks
         if let address = monitor.playlist.takeChange() {
-            settings.values["live_start_index"] = "\(startIndex(at: address, monitor.interrupter))"
+            let start = startIndex(at: address, monitor.redirections, monitor.interrupter)
+            settings.values["live_start_index"] = "\(start)"
         }
         if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }
         if let address = srtAddress { return try openSRT(at: address, monitor) }
@@ -52,12 +55,11 @@ extension InputLocation {
 
     /// Follows the redirections of an HTTP address if the input has headers, and removes the headers if the media is on
     /// another server.
-    private func follow(_ url: inout String, _ settings: inout Demuxer.Options, _ interrupter: Interrupter) {
-        // Another protocol may be around HTTP, as in `cache:http://…`.
-        guard settings.values["headers"] != nil, let start = url.firstRange(of: "http")?.lowerBound,
-            let found = redirection(of: String(url[start...]), interrupter)
+    private func follow(_ url: inout String, _ settings: inout Demuxer.Options, _ monitor: SourceMonitor) {
+        guard settings.values["headers"] != nil,
+            let found = redirected(url, monitor.redirections, monitor.interrupter)
         else { return }
-        url = String(url[..<start]) + found.url
+        url = found.url
         if !found.keepsHeaders { settings.values["headers"] = nil }
     }
 
@@ -105,8 +107,11 @@ extension InputLocation {
     /// Whether the open input delivers media in real time, and is opened again when it ends.
     func isLive(_ demuxer: Demuxer) -> Bool { isLiveByNature ?? (demuxer.duration == nil) }
 
-    /// The URL or device, the options and the deadlines for libav.
-    func demuxerSettings(_ options: IngestOptions) -> (url: String, options: Demuxer.Options) {
+    /// The URL or device, the options and the deadlines for libav. What servers answer about redirections is kept in
+    /// `redirections`.
+    func demuxerSettings(
+        _ options: IngestOptions, _ redirections: KnownRedirections = KnownRedirections()
+    ) -> (url: String, options: Demuxer.Options) {
         switch place {
         case .test: return ("", Demuxer.Options())
         case .file(let path):
@@ -147,7 +152,8 @@ extension InputLocation {
             values.merge(connection.values) { $1 }
             var options = Demuxer.Options(
                 values: values, openTimeout: listens ? nil : .seconds(15), readTimeout: .seconds(10))
-            options.targetDuration = targetDuration
+            options.targetDuration = { targetDuration($0, redirections, $1) }
+            options.redirection = { redirected($0, redirections, $1) }
             options.endsAtInitialization = scheme == "http" || scheme == "https"
             options.probesFLVBriefly = true
             options.mostPixels = LargestFrame.pixels

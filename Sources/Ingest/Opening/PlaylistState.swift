@@ -105,6 +105,12 @@ struct PlaylistStall: Sendable {
 }
 
 extension SourceMonitor {
+    /// Sets where the playlist is read when it stalls, or was stalled: at `location`.
+    func findStalls(of location: InputLocation) {
+        let findEnd: @Sendable (Interrupter) -> Int64? = { [redirections] in location.playlistEnd(redirections, $0) }
+        stall.withLock { $0.findEnd = findEnd }
+    }
+
     /// Called when a read of a playlist took too long: there is no new segment, or the server does not answer. Stores
     /// where the playlist ends. Blocks until the server has answered. Called on the reading thread.
     func noteStall() {
@@ -117,6 +123,8 @@ extension SourceMonitor {
     func checkPlaylistAdvances(_ input: String) throws(IngestError) {
         let (findEnd, end) = stall.withLock { ($0.findEnd, $0.end) }
         guard let end else { return }
+        // The server may have begun to redirect to another one, because this one has no new segments.
+        redirections.forget()
         // Where an earlier list of segments ended says nothing about a list that was started again.
         if !playlist.isAtChange, findEnd?(interrupter) == end {
             throw .cannotBeOpened(input: input, reason: "its playlist has no new segment")

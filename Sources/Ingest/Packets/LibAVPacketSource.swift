@@ -30,7 +30,7 @@ package final class LibAVPacketSource: PacketSource {
         self.loops = loops
         self.decodesOtherAudio = decodesOtherAudio
         monitor = opening?.monitor ?? SourceMonitor(logger: logger)
-        monitor.stall.withLock { $0.findEnd = location.playlistEnd }
+        monitor.findStalls(of: location)
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
     }
 
