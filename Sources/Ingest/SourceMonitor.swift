@@ -34,15 +34,17 @@ final class SourceMonitor: Sendable {
     /// The point at which the playlist last stalled, and the function that finds a playlist's end.
     let stall = Mutex(PlaylistStall())
     /// Where and why the next demuxer of a playlist continues at once.
-    let playlist = PlaylistState()
+    let playlist: PlaylistState
     /// Where the servers of the open input redirect to.
     let redirections = KnownRedirections()
 
-    /// Creates a monitor of a source that has not begun. Without a `logger` the source logs nothing.
+    /// Creates a monitor of a source that has not begun. Without a `logger` the source logs nothing. Waits for the
+    /// segments of a playlist are measured with `clock`.
     init(
         logger: Logger = Logger(label: "relay.ingest", factory: { _ in SwiftLogNoOpLogHandler() }),
-        interrupter: Interrupter = Interrupter()
+        interrupter: Interrupter = Interrupter(), clock: any MonotonicClock = SystemClock()
     ) {
+        playlist = PlaylistState(clock: clock)
         self.logger = logger
         self.interrupter = interrupter
     }

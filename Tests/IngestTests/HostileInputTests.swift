@@ -57,7 +57,8 @@ struct HostileInputTests {
             Self.response("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nfile://\(path)\n")
         }
         let location = InputLocation("http://127.0.0.1:\(server.port)/main.m3u8")
-        #expect(location.targetDuration("hls", KnownRedirections(), Interrupter()) == SourceClockSettings.usualTarget)
+        let interrupter = Interrupter(clock: ManualClock())
+        #expect(location.targetDuration("hls", KnownRedirections(), interrupter) == SourceClockSettings.usualTarget)
         #expect(!server.values(of: "host", for: "/main.m3u8").isEmpty)
     }
 
@@ -137,9 +138,9 @@ struct HostileInputTests {
         let list = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n0.ts\n"
         let server = try RecordingServer { _ in Self.response(list) }
         let location = InputLocation("http://127.0.0.1:\(server.port)/list.m3u8#header=X-Key: secret")
-        let redirections = KnownRedirections()
-        #expect(location.targetDuration("hls", redirections, Interrupter()) == .seconds(1))
-        for _ in 0..<2 { #expect(location.playlistEnd(redirections, Interrupter()) == 1) }
+        let (redirections, interrupter) = (KnownRedirections(), Interrupter(clock: ManualClock()))
+        #expect(location.targetDuration("hls", redirections, interrupter) == .seconds(1))
+        for _ in 0..<2 { #expect(location.playlistEnd(redirections, interrupter) == 1) }
         #expect(server.values(of: "x-key", for: "/list.m3u8") == ["secret", "secret", "secret", "secret"])
         #expect(server.values(of: "range", for: "/list.m3u8").filter { $0 == "bytes=0-0" }.count == 1)
     }

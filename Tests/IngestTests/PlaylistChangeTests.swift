@@ -37,8 +37,10 @@ struct PlaylistChangeTests {
         }
     }
 
-    /// A live playlist that is played. On the clock of its deadlines no time passes.
+    /// A live playlist that is played. On the clock of its deadlines no time passes, and on that of its watch only what
+    /// the test adds.
     private final class Player {
+        let watch = ManualClock()
         let server: PlaylistServer
         let source: any MediaSource
         let sink = CollectingSink()
@@ -48,7 +50,8 @@ struct PlaylistChangeTests {
             server = try PlaylistServer(segments, sections: sections, playlist)
             source = try SourceOpener.open(
                 InputLocation(server.url), options: IngestOptions(),
-                monitor: SourceMonitor(logger: log.logger, interrupter: Interrupter(clock: ManualClock())))
+                monitor: SourceMonitor(
+                    logger: log.logger, interrupter: Interrupter(clock: ManualClock()), clock: watch))
             source.start(into: sink, video: source.description.video, audio: .program)
         }
 
@@ -170,7 +173,10 @@ struct PlaylistChangeTests {
         let player = try Player(red.segments + blue.segments, .init(target: 1, count: 3, sequence: 500))
         try eventually("the red segments are shown") { player.frames.red >= 70 }
         player.server.update { ($0.first, $0.count, $0.sequence) = (4, 3, 0) }
-        try eventually("the blue segments are shown") { player.frames.blue >= 70 }
+        try eventually("the blue segments are shown") {
+            player.watch.advance(by: .milliseconds(100))
+            return player.frames.blue >= 70
+        }
         #expect(player.source.status.reopens == 1)
         #expect(player.log.lines(containing: "started again").count == 1, "\(player.log.lines)")
         #expect(player.log.lines(containing: "interrupted").isEmpty, "\(player.log.lines)")

@@ -9,9 +9,10 @@ internal import Synchronization
 final class PlaylistState: Sendable {
     private let next = Mutex<InitializationAddress?>(nil)
     private let restarted = Atomic(false)
-    /// When the read of a packet began that is under way, in nanoseconds of the system's clock; otherwise `max`.
+    /// When the read of a packet began that is under way, in nanoseconds of `clock`; otherwise `max`.
     private let reading = Atomic(Int64.max)
     private let watching = Mutex(Watch())
+    private let clock: any MonotonicClock
 
     /// The watch of the open playlist.
     private struct Watch: Sendable {
@@ -20,6 +21,9 @@ final class PlaylistState: Sendable {
         var number = 0
         var watcher: PlaylistWatcher?
     }
+
+    /// Creates the state of a source that has read nothing. Reads are measured with `clock`.
+    init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
 
     /// Whether the playlist was started again, so that the open demuxer would wait for a segment that never comes.
     var isRestarted: Bool { restarted.load(ordering: .acquiring) }
@@ -41,7 +45,7 @@ final class PlaylistState: Sendable {
     }
 
     /// Called before a packet is read, so that ``PlaylistWatcher`` knows how long the read takes.
-    func beginRead() { reading.store(SystemClock().now, ordering: .releasing) }
+    func beginRead() { reading.store(clock.now, ordering: .releasing) }
 
     /// Called when the read of a packet has ended.
     func endRead() { reading.store(.max, ordering: .releasing) }
@@ -54,7 +58,7 @@ final class PlaylistState: Sendable {
     ) {
         let number = beginWatch()
         let new = PlaylistWatcher(
-            target: target, read: read,
+            target: target, clock: clock, read: read,
             readingSince: { [weak self] in
                 guard let self else { return nil }
                 let start = reading.load(ordering: .acquiring)
