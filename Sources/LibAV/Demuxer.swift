@@ -44,6 +44,9 @@ package final class Demuxer {
         /// Whether a live HLS playlist ends in front of the first segment whose initialization section describes another
         /// coding. ``Demuxer/nextInitialization`` is the address of this section.
         package var endsAtInitialization = false
+        /// Whether a transport stream in a file ends where its program map changes the coding of a selected stream.
+        /// ``Demuxer/transportStream`` then supplies the rest of the file.
+        package var endsAtCodingChange = false
         /// Follows the redirections of `url`, the address of a part of the input such as a segment of a playlist.
         /// Returns the address to open instead, and whether the option `headers` may be sent there; nil if no headers
         /// belong to the input. The demuxer calls it for the server of the input's address alone, and passes its
@@ -80,6 +83,8 @@ package final class Demuxer {
     private var arrivals: ArrivalStamps?
     /// Packets that ``readPacket()`` returns before it reads again. The next one is the last in the array.
     private var ahead: [PacketBox] = []
+    /// Finds the end of a file's first coding; nil for other inputs.
+    private var maps: FileMapWatch?
     /// The streams that continue selected ones under other PIDs.
     var continuations = StreamContinuations()
 
@@ -160,6 +165,9 @@ package final class Demuxer {
             throw error
         }
         openedStreams = Int(context.pointee.nb_streams)
+        if options.endsAtCodingChange, url.hasPrefix("file:"), Self.formatName(of: context) == "mpegts" {
+            maps = FileMapWatch(String(url.dropFirst("file:".count)))
+        }
         let found = streams
         if let known {
             bestVideo = found.first { $0.index == known.video }
@@ -235,7 +243,7 @@ package final class Demuxer {
     }
 
     /// The object that supplies the bytes, if another demuxer can continue to read from it; otherwise nil.
-    package var transportStream: TransportStreamBytes? { reader?.stream as? TransportStreamBytes }
+    package var transportStream: TransportStreamBytes? { reader?.stream as? TransportStreamBytes ?? maps?.rest }
 
     /// Puts back `packets`, which ``readPacket()`` has returned before: it returns them again, before all other
     /// packets.
@@ -246,6 +254,7 @@ package final class Demuxer {
         if let packet = ahead.popLast() { return packet }
         let box = try PacketBox(subject: subject)
         if !isWaiting { interrupter.allow(readTimeout) }
+        let place = maps == nil ? 0 : context.pointee.pb.map { avio_skip($0, 0) } ?? 0
         let code = av_read_frame(context, box.packet)
         isWaiting = Self.keepsDeadline(after: code, interrupter)
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
@@ -256,7 +265,20 @@ package final class Demuxer {
             box.move(to: continued)
         }
         arrivals?.stamp(box)
+        if maps != nil, maps?.rest == nil { lookForChange(from: place) }
         return box
+    }
+
+    /// If the program map of a file has changed a coding since the byte `place`, makes the file end here. libavformat
+    /// then returns the packets that it holds.
+    private func lookForChange(from place: Int64) {
+        let selected = continuations.selected.compactMap { context.pointee.streams?[$0]?.pointee.id }
+        let followed: Set<Int>? = selected.isEmpty ? nil : Set(selected.map(Int.init))
+        guard maps?.note(context, from: place, following: followed) == true, let bytes = context.pointee.pb else {
+            return
+        }
+        bytes.pointee.buf_ptr = bytes.pointee.buf_end
+        bytes.pointee.read_packet = { _, _, _ in relay_averror_eof }
     }
 
     /// Whether the deadline of a read that returned `code` also applies to the next read. This is so if the read found

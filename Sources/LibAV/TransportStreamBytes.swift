@@ -14,13 +14,23 @@ package final class TransportStreamBytes: ByteStream {
     }
 
     private static let packetBytes = ProgramMapWatch.packetBytes
-    private static let syncByte: UInt8 = 0x47
+    /// The first byte of each transport packet (2.4.3.3).
+    static let syncByte: UInt8 = 0x47
 
     private let source: any ByteStream
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// Reads the bytes of `source`.
-    package init(_ source: any ByteStream) { self.source = source }
+    package init(_ source: any ByteStream) {
+        self.source = source
+        state = Mutex(State())
+    }
+
+    /// Reads the bytes of `source`, which follow a change. The next demuxer gets the packets of `tables` first.
+    init(_ source: any ByteStream, behind tables: [UInt8]) {
+        self.source = source
+        state = Mutex(State(rest: tables, isChanged: true))
+    }
 
     /// Whether the bytes ended because the coding of a stream changes.
     package var isChanged: Bool { state.withLock { $0.isChanged } }

@@ -87,13 +87,14 @@ extension InputLocation {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }
 
-    /// Creates a demuxer of the bytes that arrive on an open connection. Any host on the network may have sent them, so
+    /// Creates a demuxer of the bytes that arrive on an open connection, or of the rest of a file. Any host on the network may have sent them, so
     /// formats that name files and addresses are refused: libavformat would open files of this machine.
     private func demuxer(
         of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
     ) throws(IngestError) -> Demuxer {
         var options = settings
-        if srtAddress != nil { options.format = "mpegts" }
+        let isFile = if case .file = place { true } else { false }
+        if srtAddress != nil || isFile { options.format = "mpegts" }
         options.values["format_whitelist"] = Self.selfContainedFormats.joined(separator: ",")
         do throws(AVFailure) {
             return try Demuxer(reading: bytes, options: options, interrupter: monitor.interrupter, subject: description)
@@ -116,6 +117,7 @@ extension InputLocation {
         case .test: return ("", Demuxer.Options())
         case .file(let path):
             var settings = Demuxer.Options()
+            settings.endsAtCodingChange = true
             if options.isSelfContained {
                 settings.values["format_whitelist"] = Self.selfContainedFormats.joined(separator: ",")
                 settings.values["protocol_whitelist"] = "file"
