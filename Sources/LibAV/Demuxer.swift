@@ -83,6 +83,8 @@ package final class Demuxer {
     private var arrivals: ArrivalStamps?
     /// Packets that ``readPacket()`` returns before it reads again. The next one is the last in the array.
     private var ahead: [PacketBox] = []
+    /// The latest end of the packets that were read in front of the change of a playlist; nil for other inputs.
+    private var endOfCoding: Duration?
     /// Finds the end of a file's first coding; nil for other inputs.
     private var maps: FileMapWatch?
     /// The streams that continue selected ones under other PIDs.
@@ -253,14 +255,15 @@ package final class Demuxer {
     package func readPacket() throws(AVFailure) -> PacketBox? {
         if let packet = ahead.popLast() { return packet }
         let box = try PacketBox(subject: subject)
-        if !isWaiting { interrupter.allow(readTimeout) }
+        if !isWaiting { interrupter.allow(nextInitialization == nil ? readTimeout : targetDuration ?? readTimeout) }
         let place = maps == nil ? 0 : context.pointee.pb.map { avio_skip($0, 0) } ?? 0
         let code = av_read_frame(context, box.packet)
         isWaiting = Self.keepsDeadline(after: code, interrupter)
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
+        // It is no failure if the lists that have not ended have no further segment in time.
+        if code < 0, nextInitialization != nil, !interrupter.isInterrupted { return nil }
         try Self.check(code, "read", subject, interrupter)
-        // The rendition that has not ended could continue alone for any time.
-        if nextInitialization != nil, hasSeveralPlaylists { return nil }
+        if isBehindChange(box) { return nil }
         if box.streamIndex >= openedStreams, let continued = streamContinued(by: box.streamIndex) {
             box.move(to: continued)
         }
@@ -268,6 +271,22 @@ package final class Demuxer {
         if maps != nil, maps?.rest == nil { lookForChange(from: place) }
         return box
     }
+
+    /// Whether `packet` is behind the point at which a playlist ends because of another coding. The lists of a playlist
+    /// end at the same time, but the last packets of one list come behind those of another. A list that does not change
+    /// could continue alone for any time.
+    private func isBehindChange(_ packet: PacketBox) -> Bool {
+        guard resources?.initializations != nil else { return false }
+        guard nextInitialization != nil else {
+            if let end = end(of: packet) { endOfCoding = max(endOfCoding ?? end, end) }
+            return false
+        }
+        guard hasSeveralPlaylists, let endOfCoding, let end = end(of: packet) else { return false }
+        return end > endOfCoding + Self.slack
+    }
+
+    /// How much longer the packets of one list may be than those of another: a frame of audio.
+    private static let slack = Duration.milliseconds(30)
 
     /// If the program map of a file has changed a coding since the byte `place`, makes the file end here. libavformat
     /// then returns the packets that it holds.
