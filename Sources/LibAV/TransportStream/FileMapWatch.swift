@@ -82,13 +82,16 @@ struct FileMapWatch {
     private static func read(_ bytes: [UInt8], into watch: inout ProgramMapWatch, keepsCoding: Bool) -> Int? {
         bytes.withUnsafeBytes { bytes in
             var place = 0
+            func isSync(_ place: Int) -> Bool { place >= bytes.count || bytes[place] == TransportStreamBytes.syncByte }
             while place + ProgramMapWatch.packetBytes <= bytes.count {
-                guard bytes[place] == TransportStreamBytes.syncByte else {
+                let end = place + ProgramMapWatch.packetBytes
+                // The bytes need not begin with a packet.
+                guard isSync(place), isSync(end) else {
                     place += 1
                     continue
                 }
-                let packet = UnsafeRawBufferPointer(rebasing: bytes[place..<place + ProgramMapWatch.packetBytes])
-                place += ProgramMapWatch.packetBytes
+                let packet = UnsafeRawBufferPointer(rebasing: bytes[place..<end])
+                place = end
                 var next = watch
                 let isChanged = next.read(packet)
                 if !isChanged || !keepsCoding { watch = next }
