@@ -2,9 +2,10 @@
 
 internal import Synchronization
 
-/// The bytes of a live input. When the program map table of a transport stream changes the coding of a stream, the
-/// bytes end for the current demuxer. The next demuxer continues at the same position, so that no byte is lost and the
-/// connection stays open. Bytes of other formats are passed on unchanged.
+/// The bytes of a live input, or of the rest of a file behind a change (``FileMapWatch``). When the program map table of
+/// a transport stream changes the coding of a stream, the bytes end for the current demuxer. The next demuxer continues
+/// at the same position, so that no byte is lost and the connection stays open. Bytes of other formats are passed on
+/// unchanged.
 package final class TransportStreamBytes: ByteStream {
     private struct State {
         var watch = ProgramMapWatch()
