@@ -3,7 +3,7 @@
 internal import Dispatch
 internal import Media
 
-/// A file that libav reads. The file is played once, or in a loop. If a loop fails after it has delivered media, the
+/// A file that libav reads. The file is played once, or in a loop. If its coding changes, it is opened again there. If a loop fails after it has delivered media, the
 /// file is opened again after 1 to 5 s, as often as necessary, unless a new attempt cannot repair the failure.
 final class LibAVSource: MediaSource {
     let description: SourceDescription
@@ -40,28 +40,38 @@ final class LibAVSource: MediaSource {
             sink.markStarved(.video)
             sink.markStarved(.audio)
         }
-        loop.run(lasts: { $0 != nil && loopEnd != nil }, pausing: markStarved) {
+        loop.run(
+            lasts: { monitor.isAtChange || (options.loop && $0 != nil && loopEnd != nil) }, pausing: markStarved
+        ) {
             play(in: loop, into: sink, video: video, audio: audio, loopEnd: &loopEnd)
         }
         sink.end(.video)
         sink.end(.audio)
     }
 
-    /// Opens the input, plays it, and closes it. `loopEnd` is the end of the media that a loop has delivered so far, in
-    /// samples; nil if the input is not a loop or has delivered nothing.
+    /// Opens the input, plays it to its end or to a change of its coding, and closes it. `loopEnd` is the end of the
+    /// media in front of this part of it, in samples; nil if nothing was delivered.
     private func play(
         in loop: ReopenLoop, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?, loopEnd: inout Int64?
     ) -> IngestError? {
         do throws(IngestError) {
+            let begin = monitor.isAtChange ? .zero : options.start
             let input = try opening.open(in: loop)
             let reader = try SourceReader(
                 input, into: sink, video: video, audio: audio, loops: options.loop, start: loopEnd ?? 0,
-                from: options.start, monitor: monitor)
+                from: begin, monitor: monitor)
             do throws(IngestError) {
                 try reader.run()
             } catch {
                 loopEnd = reader.breakOff() ?? loopEnd
                 throw error
+            }
+            if monitor.isStopped { return nil }
+            loopEnd = reader.breakOff() ?? loopEnd
+            if reader.isAtChange {
+                monitor.keepConnection(of: input.demuxer)
+            } else if options.loop, loopEnd != nil {
+                monitor.beginAgain()
             }
             return nil
         } catch {

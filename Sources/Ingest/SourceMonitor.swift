@@ -29,18 +29,23 @@ final class SourceMonitor: Sendable {
     private let continuation = Mutex<Continuation?>(nil)
     private let known = Mutex<KnownTracks?>(nil)
     private let hasFailedToConvert = Atomic(false)
+    private let isAtStart = Atomic(false)
     private let stopSignal = DispatchSemaphore(value: 0)
     private let hasRepairedSamples = Atomic(false)
     /// The point at which the playlist last stalled, and the function that finds a playlist's end.
     let stall = Mutex(PlaylistStall())
     /// Where and why the next demuxer of a playlist continues at once.
-    let playlist = PlaylistState()
+    let playlist: PlaylistState
+    /// Where the servers of the open input redirect to.
+    let redirections = KnownRedirections()
 
-    /// Creates a monitor of a source that has not begun. Without a `logger` the source logs nothing.
+    /// Creates a monitor of a source that has not begun. Without a `logger` the source logs nothing. Waits for the
+    /// segments of a playlist are measured with `clock`.
     init(
         logger: Logger = Logger(label: "relay.ingest", factory: { _ in SwiftLogNoOpLogHandler() }),
-        interrupter: Interrupter = Interrupter()
+        interrupter: Interrupter = Interrupter(), clock: any MonotonicClock = SystemClock()
     ) {
+        playlist = PlaylistState(clock: clock)
         self.logger = logger
         self.interrupter = interrupter
     }
@@ -110,11 +115,19 @@ final class SourceMonitor: Sendable {
     }
 
     /// Whether the input must be opened again without a pause, because the codec configuration of one of its streams
-    /// has changed, or its playlist was started again.
-    var isAtChange: Bool { playlist.isAtChange || continuation.withLock { $0?.isChange == true } }
+    /// has changed, its playlist was started again, or another round of a looped file begins.
+    var isAtChange: Bool {
+        playlist.isAtChange || isAtStart.load(ordering: .acquiring)
+            || continuation.withLock { $0?.isChange == true }
+    }
+
+    /// Makes the next demuxer of a looped file begin at its start, because the last one has read the rest of the file
+    /// behind a change and cannot return.
+    func beginAgain() { isAtStart.store(true, ordering: .releasing) }
 
     /// Returns the connection on which the next demuxer continues; nil if the next demuxer must connect by itself.
     func takeContinuation() -> TransportStreamBytes? {
+        isAtStart.store(false, ordering: .releasing)
         let kept = takeKept()
         kept?.resume()
         return kept

@@ -97,7 +97,14 @@ final class SourceReader {
         firstWanted = target - timeline.frameDuration / 2
     }
 
-    /// Delivers until the input ends or the source is stopped. Blocks.
+    /// Whether the coding changes where the input ends, so that another reader continues there.
+    var isAtChange: Bool { inputEnded && input.demuxer.transportStream?.isChanged == true }
+
+    /// Whether media of this source follows the end of the input.
+    private var continues: Bool { loops || isAtChange }
+
+    /// Delivers until the input ends or the source is stopped. In a file whose coding changes it also ends with each
+    /// round of a loop. Blocks.
     func run() throws(IngestError) {
         if video == nil { sink.end(.video) }
         if audio == nil { sink.end(.audio) }
@@ -112,7 +119,7 @@ final class SourceReader {
                     : IngestError.cannotBeDecoded(input: input.name, reason: failure.message)
             case .ended:
                 if let failure { throw IngestError.unreadable(input: input.name, reason: failure.message) }
-                guard loops else { return }
+                guard loops, input.demuxer.transportStream == nil else { return }
                 try beginRound()
             }
         }
@@ -124,22 +131,22 @@ final class SourceReader {
             note(stepVideo(video), of: .video, in: &result)
         }
         if let audio, !audio.isFinished, mayPlaceAudio {
-            let limit = loops && video?.isFinished == true ? timeline.end(in: rate) : nil
+            let limit = continues && video?.isFinished == true ? timeline.end(in: rate) : nil
             var progress = audio.step(inputEnded: inputEnded, limit: limit, timeline: &timeline)
             if case .failed(let failure) = progress, video != nil {
                 giveUp(audio, failure)
                 progress = .ended
             }
-            if case .ended = progress, !loops, failure == nil { sink.end(.audio) }
+            if case .ended = progress, !continues, failure == nil { sink.end(.audio) }
             note(progress, of: .audio, in: &result)
         }
         let audioFinished = audio?.isFinished ?? true
         let videoFinished = video?.isFinished ?? true
         if case .failed = result { return result }
         if audioFinished && videoFinished { return .ended }
-        // In a loop, audio that is shorter than the video is silent until the video ends. The program must not wait for
-        // audio then.
-        if loops, audio != nil, audioFinished, sink.hasRoom(for: .audio) { sink.markStarved(.audio) }
+        // In a loop, or before a change, audio that is shorter than the video is silent until the video ends. The
+        // program must not wait for audio then.
+        if continues, audio != nil, audioFinished, sink.hasRoom(for: .audio) { sink.markStarved(.audio) }
         return result
     }
 
@@ -151,7 +158,7 @@ final class SourceReader {
         }
         // After a read error, the track does not end here: `run()` throws the error, so that it is reported before the
         // track ends.
-        if case .ended = progress, !loops, failure == nil { sink.end(.video) }
+        if case .ended = progress, !continues, failure == nil { sink.end(.video) }
         return progress
     }
 
@@ -163,13 +170,13 @@ final class SourceReader {
             "the audio decoder is broken; the input continues without audio", metadata: ["reason": "\(failure)"])
     }
 
-    /// Whether audio can be placed now, and the sink has room for it. At the end of a loop's round, audio is delivered
-    /// even if the sink has no room: only a little audio is left, and the frames of the next round must not wait for
-    /// it.
+    /// Whether audio can be placed now, and the sink has room for it. At the end of a loop's round, or before a change,
+    /// audio is delivered even if the sink has no room: only a little audio is left, and the frames that follow must
+    /// not wait for it.
     private var mayPlaceAudio: Bool {
         guard let video else { return sink.hasRoom(for: .audio) }
         guard timeline.hasOrigin || video.isFinished else { return false }
-        return sink.hasRoom(for: .audio) || (loops && video.isFinished)
+        return sink.hasRoom(for: .audio) || (continues && video.isFinished)
     }
 
     private func note(_ progress: TrackDecoder.Progress, of track: TrackKind, in step: inout Step) {
@@ -199,10 +206,10 @@ final class SourceReader {
         inputEnded = false
     }
 
-    /// Ends a loop's round after a read error. Returns the position at which another reader can continue, in samples;
+    /// Ends a loop's round after a read error, or the part of the input in front of a change. Returns the position at which another reader can continue, in samples;
     /// nil if this reader has delivered nothing.
     func breakOff() -> Int64? {
-        guard loops, timeline.beginRound() else { return nil }
+        guard continues, timeline.beginRound() else { return nil }
         let end = timeline.start(in: rate)
         audio?.beginRound(at: end)
         return end

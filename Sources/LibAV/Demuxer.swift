@@ -44,6 +44,14 @@ package final class Demuxer {
         /// Whether a live HLS playlist ends in front of the first segment whose initialization section describes another
         /// coding. ``Demuxer/nextInitialization`` is the address of this section.
         package var endsAtInitialization = false
+        /// Whether a transport stream in a file ends where its program map changes the coding of a selected stream.
+        /// ``Demuxer/transportStream`` then supplies the rest of the file.
+        package var endsAtCodingChange = false
+        /// Follows the redirections of `url`, the address of a part of the input such as a segment of a playlist.
+        /// Returns the address to open instead, and whether the option `headers` may be sent there; nil if no headers
+        /// belong to the input. The demuxer calls it for the server of the input's address alone, and passes its
+        /// interrupter. Without it, libavformat sends the headers to each server to which it is redirected.
+        package var redirection: (@Sendable (_ url: String, Interrupter) -> (url: String, keepsHeaders: Bool)?)?
         /// Whether a live FLV stream is probed only briefly. libavformat would wait up to 5 s for a track that does not
         /// exist.
         package var probesFLVBriefly = false
@@ -75,6 +83,10 @@ package final class Demuxer {
     private var arrivals: ArrivalStamps?
     /// Packets that ``readPacket()`` returns before it reads again. The next one is the last in the array.
     private var ahead: [PacketBox] = []
+    /// The latest end of the packets that were read in front of the change of a playlist; nil for other inputs.
+    private var endOfCoding: Duration?
+    /// Finds the end of a file's first coding; nil for other inputs.
+    private var maps: FileMapWatch?
     /// The streams that continue selected ones under other PIDs.
     var continuations = StreamContinuations()
 
@@ -122,7 +134,7 @@ package final class Demuxer {
         self.interrupter = interrupter
         self.subject = subject
         self.reader = reader
-        resources = ResourceOpener(url, options)
+        resources = ResourceOpener(url, options, interrupter)
         interrupter.allow(options.openTimeout)
         context = try Self.open(url, reader, resources, options, interrupter, subject)
         resources?.initializations?.begin(context)
@@ -155,6 +167,9 @@ package final class Demuxer {
             throw error
         }
         openedStreams = Int(context.pointee.nb_streams)
+        if options.endsAtCodingChange, url.hasPrefix("file:"), Self.formatName(of: context) == "mpegts" {
+            maps = FileMapWatch(String(url.dropFirst("file:".count)))
+        }
         let found = streams
         if let known {
             bestVideo = found.first { $0.index == known.video }
@@ -230,7 +245,7 @@ package final class Demuxer {
     }
 
     /// The object that supplies the bytes, if another demuxer can continue to read from it; otherwise nil.
-    package var transportStream: TransportStreamBytes? { reader?.stream as? TransportStreamBytes }
+    package var transportStream: TransportStreamBytes? { reader?.stream as? TransportStreamBytes ?? maps?.rest }
 
     /// Puts back `packets`, which ``readPacket()`` has returned before: it returns them again, before all other
     /// packets.
@@ -240,18 +255,49 @@ package final class Demuxer {
     package func readPacket() throws(AVFailure) -> PacketBox? {
         if let packet = ahead.popLast() { return packet }
         let box = try PacketBox(subject: subject)
-        if !isWaiting { interrupter.allow(readTimeout) }
+        if !isWaiting { interrupter.allow(nextInitialization == nil ? readTimeout : targetDuration ?? readTimeout) }
+        let place = maps == nil ? 0 : context.pointee.pb.map { avio_skip($0, 0) } ?? 0
         let code = av_read_frame(context, box.packet)
         isWaiting = Self.keepsDeadline(after: code, interrupter)
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
+        // It is no failure if the lists that have not ended have no further segment in time.
+        if code < 0, nextInitialization != nil, !interrupter.isInterrupted { return nil }
         try Self.check(code, "read", subject, interrupter)
-        // The rendition that has not ended could continue alone for any time.
-        if nextInitialization != nil, hasSeveralPlaylists { return nil }
+        if isBehindChange(box) { return nil }
         if box.streamIndex >= openedStreams, let continued = streamContinued(by: box.streamIndex) {
             box.move(to: continued)
         }
         arrivals?.stamp(box)
+        if maps != nil, maps?.rest == nil { lookForChange(from: place) }
         return box
+    }
+
+    /// Whether `packet` is behind the point at which a playlist ends because of another coding. The lists of a playlist
+    /// end at the same time, but the last packets of one list come behind those of another. A list that does not change
+    /// could continue alone for any time.
+    private func isBehindChange(_ packet: PacketBox) -> Bool {
+        guard resources?.initializations != nil else { return false }
+        guard nextInitialization != nil else {
+            if let end = end(of: packet) { endOfCoding = max(endOfCoding ?? end, end) }
+            return false
+        }
+        guard hasSeveralPlaylists, let endOfCoding, let end = end(of: packet) else { return false }
+        return end > endOfCoding + Self.slack
+    }
+
+    /// How much longer the packets of one list may be than those of another: a frame of audio.
+    private static let slack = Duration.milliseconds(30)
+
+    /// If the program map of a file has changed a coding since the byte `place`, makes the file end here. libavformat
+    /// then returns the packets that it holds.
+    private func lookForChange(from place: Int64) {
+        let selected = continuations.selected.compactMap { context.pointee.streams?[$0]?.pointee.id }
+        let followed: Set<Int>? = selected.isEmpty ? nil : Set(selected.map(Int.init))
+        guard maps?.note(context, from: place, following: followed) == true, let bytes = context.pointee.pb else {
+            return
+        }
+        bytes.pointee.buf_ptr = bytes.pointee.buf_end
+        bytes.pointee.read_packet = { _, _, _ in relay_averror_eof }
     }
 
     /// Whether the deadline of a read that returned `code` also applies to the next read. This is so if the read found

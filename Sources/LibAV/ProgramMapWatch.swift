@@ -45,6 +45,8 @@ struct ProgramMapWatch: Sendable {
     /// (ETSI EN 300 468, table 12).
     private static let namingDescriptors: Set<UInt8> = [0x05, 0x6A, 0x7A, 0x7B, 0x7C, 0x7F]
 
+    /// Whether a single map with another coding always counts as a change: in a file there is one sender.
+    private let trustsEachMap: Bool
     /// The PIDs of the streams to watch; nil for all.
     var followed: Set<Int>?
     /// For each PID, the packets of the newest program association table (PAT) or map. A demuxer can start with them.
@@ -54,7 +56,7 @@ struct ProgramMapWatch: Sendable {
     private var streams: [Int: Stream] = [:]
 
     /// Creates a watch that knows no streams yet.
-    init() {}
+    init(trustsEachMap: Bool = false) { self.trustsEachMap = trustsEachMap }
 
     /// The packets of the newest tables, for a demuxer that starts in the middle of the stream.
     var head: [UInt8] { (tables[0] ?? []) + mapPIDs.sorted().flatMap { tables[$0] ?? [] } }
@@ -139,7 +141,7 @@ struct ProgramMapWatch: Sendable {
             return false
         }
         let count = stream.next?.coding == coding ? (stream.next?.count ?? 0) + 1 : 1
-        guard stream.count >= Self.knownCount || count >= Self.surprisingCount else {
+        guard trustsEachMap || stream.count >= Self.knownCount || count >= Self.surprisingCount else {
             (stream.count, stream.next) = (0, (coding, count))
             return false
         }

@@ -2,9 +2,10 @@
 
 internal import Synchronization
 
-/// The bytes of a live input. When the program map table of a transport stream changes the coding of a stream, the
-/// bytes end for the current demuxer. The next demuxer continues at the same position, so that no byte is lost and the
-/// connection stays open. Bytes of other formats are passed on unchanged.
+/// The bytes of a live input, or of the rest of a file behind a change (``FileMapWatch``). When the program map table of
+/// a transport stream changes the coding of a stream, the bytes end for the current demuxer. The next demuxer continues
+/// at the same position, so that no byte is lost and the connection stays open. Bytes of other formats are passed on
+/// unchanged.
 package final class TransportStreamBytes: ByteStream {
     private struct State {
         var watch = ProgramMapWatch()
@@ -14,13 +15,23 @@ package final class TransportStreamBytes: ByteStream {
     }
 
     private static let packetBytes = ProgramMapWatch.packetBytes
-    private static let syncByte: UInt8 = 0x47
+    /// The first byte of each transport packet (2.4.3.3).
+    static let syncByte: UInt8 = 0x47
 
     private let source: any ByteStream
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// Reads the bytes of `source`.
-    package init(_ source: any ByteStream) { self.source = source }
+    package init(_ source: any ByteStream) {
+        self.source = source
+        state = Mutex(State())
+    }
+
+    /// Reads the bytes of `source`, which follow a change. The next demuxer gets the packets of `tables` first.
+    init(_ source: any ByteStream, behind tables: [UInt8]) {
+        self.source = source
+        state = Mutex(State(rest: tables, isChanged: true))
+    }
 
     /// Whether the bytes ended because the coding of a stream changes.
     package var isChanged: Bool { state.withLock { $0.isChanged } }

@@ -9,14 +9,46 @@ internal import Synchronization
 ///
 /// Any thread may use it.
 package final class DescriptorReserve: Sendable {
+    /// Outputs, and the descriptors that they need.
+    private struct Need {
+        var outputs = 0
+        var descriptors = 0
+    }
+
     private struct State {
-        var kept = 0
+        /// The number of descriptors that the process may have; 0 before it is known.
+        var limit = 0
+        /// What the configuration's outputs need.
+        var configured = Need()
+        /// What the outputs need that exist now.
+        var counted = Need()
         /// The number of free descriptors, less the connections that were accepted since it was measured.
         var free = Int.max
         /// When it was measured, in monotonic nanoseconds; nil before the first time.
         var measured: Int64?
         var pauses: UInt64 = 0
         var nextReport = Int64.min
+
+        /// The number of descriptors that are kept free. Outputs of the configuration count before they exist, too.
+        var kept: Int {
+            let needed = max(configured.descriptors, DescriptorLimit.needed(counted.descriptors))
+            let outputs = max(configured.outputs, counted.outputs)
+            return min(
+                max(0, limit - needed) / 2, DescriptorReserve.base + DescriptorReserve.perOutput * outputs)
+        }
+    }
+
+    /// What an output holds as long as it exists, so that the reserve counts it.
+    private final class Registration: Sendable {
+        private let reserve: DescriptorReserve
+        private let descriptors: Int
+
+        init(_ descriptors: Int, in reserve: DescriptorReserve) {
+            (self.descriptors, self.reserve) = (descriptors, reserve)
+            reserve.add(1, descriptors)
+        }
+
+        deinit { reserve.add(-1, -descriptors) }
     }
 
     /// The reserve of this process. It keeps nothing until ``keep(forOutputs:needing:of:)`` is called.
@@ -42,11 +74,25 @@ package final class DescriptorReserve: Sendable {
         self.measure = measure
     }
 
-    /// Keeps descriptors free for this many outputs, but at most half of what is left of `limit`, the number of
+    /// Keeps descriptors free for this many outputs, or for those that are counted now (``count(_:)``) if they are more,
+    /// but at most half of what is left of `limit`, the number of
     /// descriptors that the process may have, when the process uses the `needed` ones (``DescriptorLimit/needed(_:)``).
     /// Otherwise a server would never accept a connection once all outputs are on air.
     package func keep(forOutputs outputs: Int, needing needed: Int, of limit: Int) {
-        state.withLock { $0.kept = min(max(0, limit - needed) / 2, Self.base + Self.perOutput * outputs) }
+        state.withLock { state in
+            state.limit = limit
+            state.configured = Need(outputs: outputs, descriptors: needed)
+        }
+    }
+
+    /// Counts an output that needs this many descriptors, until the returned object is released.
+    package func count(_ descriptors: Int) -> any Sendable { Registration(descriptors, in: self) }
+
+    private func add(_ outputs: Int, _ descriptors: Int) {
+        state.withLock { state in
+            state.counted.outputs += outputs
+            state.counted.descriptors += descriptors
+        }
     }
 
     /// How many times a server stopped accepting connections.

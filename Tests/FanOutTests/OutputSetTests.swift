@@ -3,6 +3,7 @@
 import Dispatch
 import Logging
 import Media
+import Synchronization
 import TestSupport
 import Testing
 
@@ -512,6 +513,32 @@ struct OutputSetTests {
             try outputs.retryNow("a")
         }
         #expect(log.lines(containing: "bad key", at: .warning).count == 3)
+    }
+
+    /// An object that tells when it is released.
+    private final class Registration: Sendable {
+        private let released: @Sendable () -> Void
+        init(_ released: @escaping @Sendable () -> Void) { self.released = released }
+        deinit { released() }
+    }
+
+    @Test("The registration of an output is retained until it has ended, also while it still sends its queue")
+    func registrations() async throws {
+        let target = ScriptedTarget()
+        let isReleased = Mutex(false)
+        try outputs.add(
+            OutputDefinition(
+                name: "a", target: target,
+                registration: Registration { isReleased.withLock { $0 = true } }))
+        outputs.start()
+        let attempt = try await accept(0, of: target)
+        attempt.stall(true)
+        publish(0..<1)
+        try outputs.remove("a")
+        try await eventually("it drains") { attempt.isDraining }
+        #expect(!isReleased.withLock { $0 })
+        attempt.stall(false)
+        try await eventually("it has ended") { isReleased.withLock { $0 } }
     }
 
     @Test("Output names are unique, and an unknown name is refused with that name")

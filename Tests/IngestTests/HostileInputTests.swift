@@ -57,7 +57,8 @@ struct HostileInputTests {
             Self.response("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nfile://\(path)\n")
         }
         let location = InputLocation("http://127.0.0.1:\(server.port)/main.m3u8")
-        #expect(location.targetDuration("hls", Interrupter()) == SourceClockSettings.usualTarget)
+        let interrupter = Interrupter(clock: ManualClock())
+        #expect(location.targetDuration("hls", KnownRedirections(), interrupter) == SourceClockSettings.usualTarget)
         #expect(!server.values(of: "host", for: "/main.m3u8").isEmpty)
     }
 
@@ -103,6 +104,75 @@ struct HostileInputTests {
             let values = (isOther ? other : server).values(of: "authorization", for: "/0.ts")
             #expect(!values.isEmpty && values.allSatisfy { $0 == (isOther ? "-" : "Bearer secret") })
         }
+    }
+
+    private static func redirection(to url: String) -> String {
+        "HTTP/1.1 302 Found\r\nLocation: \(url)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    }
+
+    @Test(
+        "Headers of a playlist are not sent to another server to which one of its segments or variants is redirected",
+        arguments: ["/0.ts", "/low.m3u8"])
+    func redirectedParts(path: String) throws {
+        let main = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow.m3u8\n"
+        let list = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n0.ts\n#EXT-X-ENDLIST\n"
+        let answer = { @Sendable (request: String) in
+            Self.response(request.contains(" /main.m3u8 ") ? main : request.contains(" /low.m3u8 ") ? list : "")
+        }
+        let other = try RecordingServer(answer)
+        let server = try RecordingServer { [port = other.port] request in
+            request.contains(" \(path) ") ? Self.redirection(to: "http://127.0.0.1:\(port)\(path)") : answer(request)
+        }
+        let text = "http://127.0.0.1:\(server.port)/main.m3u8#header=Authorization: Bearer secret"
+        _ = try? SourceOpener.open(InputLocation(text), options: IngestOptions(), logger: quiet)
+        let asked = server.values(of: "authorization", for: path)
+        #expect(!asked.isEmpty && asked.allSatisfy { $0 == "Bearer secret" })
+        for place in Set([path, "/0.ts"]) {
+            let values = other.values(of: "authorization", for: place)
+            #expect(!values.isEmpty && values.allSatisfy { $0 == "-" }, "\(place)")
+        }
+    }
+
+    @Test("A server is asked once whether it redirects a playlist that is read several times")
+    func readAgain() throws {
+        let list = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n0.ts\n"
+        let server = try RecordingServer { _ in Self.response(list) }
+        let location = InputLocation("http://127.0.0.1:\(server.port)/list.m3u8#header=X-Key: secret")
+        let (redirections, interrupter) = (KnownRedirections(), Interrupter(clock: ManualClock()))
+        #expect(location.targetDuration("hls", redirections, interrupter) == .seconds(1))
+        for _ in 0..<2 { #expect(location.playlistEnd(redirections, interrupter) == 1) }
+        #expect(server.values(of: "x-key", for: "/list.m3u8") == ["secret", "secret", "secret", "secret"])
+        #expect(server.values(of: "range", for: "/list.m3u8").filter { $0 == "bytes=0-0" }.count == 1)
+    }
+
+    @Test("Answers about redirections are kept if there are any, the newest ones, until the input is opened again")
+    func knownRedirections() {
+        let redirections = KnownRedirections()
+        var asked: [String] = []
+        func find(_ url: String, isAnswered: Bool = true) {
+            _ = redirections.find(url) {
+                asked.append(url)
+                var found = HTTPRedirection(url)
+                if isAnswered { _ = found.follow(status: 200, location: nil) }
+                return found
+            }
+        }
+        find("http://h/silent", isAnswered: false)
+        for _ in 0..<2 { find("http://h/silent") }
+        #expect(asked == ["http://h/silent", "http://h/silent"])
+        asked = []
+        find("http://h/list")
+        for number in 0..<KnownRedirections.most - 1 { find("http://h/\(number)") }
+        find("http://h/list")
+        #expect(asked.count == KnownRedirections.most)
+        find("http://h/another")
+        find("http://h/list")
+        #expect(asked.last == "http://h/another")
+        find("http://h/0")
+        #expect(asked.last == "http://h/0", "the one that was not used for the longest time is forgotten")
+        redirections.forget()
+        find("http://h/list")
+        #expect(asked.last == "http://h/list")
     }
 
     @Test("A redirection is followed with headers within a server, and without them to any other or after eight")

@@ -37,8 +37,10 @@ struct PlaylistChangeTests {
         }
     }
 
-    /// A live playlist that is played. On the clock of its deadlines no time passes.
+    /// A live playlist that is played. On the clock of its deadlines no time passes, and on that of its watch only what
+    /// the test adds.
     private final class Player {
+        let watch = ManualClock()
         let server: PlaylistServer
         let source: any MediaSource
         let sink = CollectingSink()
@@ -48,7 +50,8 @@ struct PlaylistChangeTests {
             server = try PlaylistServer(segments, sections: sections, playlist)
             source = try SourceOpener.open(
                 InputLocation(server.url), options: IngestOptions(),
-                monitor: SourceMonitor(logger: log.logger, interrupter: Interrupter(clock: ManualClock())))
+                monitor: SourceMonitor(
+                    logger: log.logger, interrupter: Interrupter(clock: ManualClock()), clock: watch))
             source.start(into: sink, video: source.description.video, audio: .program)
         }
 
@@ -162,6 +165,78 @@ struct PlaylistChangeTests {
         #expect(source.status.reopens == 1 && source.status.decodeErrors == 0)
     }
 
+    /// Where the packets of video and of audio end, in front of the first restart and behind it.
+    private final class Ends: PacketSourceSink {
+        private let state = Mutex<[[TrackKind: Int64]]>([[:]])
+        /// The ends in nanoseconds of the sender's time, by restarts.
+        var times: [[TrackKind: Int64]] { state.withLock { $0 } }
+
+        func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+            let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
+            state.withLock { $0[$0.count - 1][packet.track] = max($0[$0.count - 1][packet.track] ?? end, end) }
+        }
+
+        func restart() { state.withLock { $0.append([:]) } }
+        func end(failure: String?) {}
+    }
+
+    /// Four seconds of one track in fragmented MP4, in segments of one second.
+    private static func track(_ arguments: [String], _ name: String) throws -> [String: Data] {
+        let directory = try TemporaryDirectory()
+        defer { withExtendedLifetime(directory) {} }
+        try Clip.run(
+            "ffmpeg",
+            ["-v", "error", "-nostdin", "-f", "lavfi", "-i"] + arguments + [
+                "-f", "hls", "-hls_time", "1", "-hls_list_size", "0", "-hls_segment_type", "fmp4",
+                "-hls_fmp4_init_filename", "init.mp4", "-hls_segment_filename", directory.path("%d.m4s"),
+                directory.path("list.m3u8"),
+            ])
+        let files = directory.files.filter { $0 != "list.m3u8" }
+        return try files.reduce(into: [:]) { contents, file in
+            contents[name + file] = try Data(contentsOf: URL(fileURLWithPath: directory.path(file)))
+        }
+    }
+
+    @Test("At a change of the initialization sections, audio of a list of its own is read to the end of the video")
+    func separateAudio() throws {
+        let coding = ["-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "25", "-pix_fmt", "yuv420p"]
+        let video = [
+            try Self.track(["color=red:s=160x90:r=25:d=4"] + coding, "red"),
+            try Self.track(["color=blue:s=320x180:r=25:d=4"] + coding, "blue"),
+        ]
+        let audio = try [48_000, 44_100].map { try Self.track(["sine=d=4:r=\($0)", "-c:a", "aac"], "audio\($0)-") }
+        var list = "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:1\n#EXT-X-MEDIA-SEQUENCE:0\n"
+        for number in 0..<6 {
+            let rate = number < 4 ? 48_000 : 44_100
+            if number == 4 { list += "#EXT-X-DISCONTINUITY\n" }
+            if number % 4 == 0 { list += "#EXT-X-MAP:URI=\"audio\(rate)-init.mp4\"\n" }
+            list += "#EXTINF:1.0,\naudio\(rate)-\(number % 4).m4s\n"
+        }
+        let main = """
+            #EXTM3U
+            #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="a",DEFAULT=YES,AUTOSELECT=YES,URI="audio.m3u8"
+            #EXT-X-STREAM-INF:BANDWIDTH=500000,AUDIO="a"
+            live.m3u8
+
+            """
+        var files = ["main.m3u8": Data(main.utf8), "audio.m3u8": Data(list.utf8)]
+        for track in video + audio { files.merge(track) { _, new in new } }
+        let segments = try (0..<8).map { number in
+            try #require(files[(number < 4 ? "red" : "blue") + "\(number % 4).m4s"])
+        }
+        let server = try PlaylistServer(
+            segments, sections: files, .init(target: 1, count: 6, sections: [0: "redinit.mp4", 4: "blueinit.mp4"]))
+        let url = server.url.replacing("live.m3u8", with: "main.m3u8")
+        let source = LibAVPacketSource(InputLocation(url), loops: false, logger: CollectedLog().logger)
+        _ = try source.open()
+        let sink = Ends()
+        source.start(into: sink)
+        defer { source.stop() }
+        try eventually("the segments behind the change are read") { sink.times.count > 1 && !sink.times[1].isEmpty }
+        let (videoEnd, audioEnd) = (try #require(sink.times[0][.video]), try #require(sink.times[0][.audio]))
+        #expect(abs(videoEnd - audioEnd) < 60_000_000, "\(videoEnd) and \(audioEnd)")
+    }
+
     @Test("A playlist that is started again with smaller sequence numbers is opened again at once")
     func startedAgain() throws {
         let (red, blue) = (
@@ -170,7 +245,10 @@ struct PlaylistChangeTests {
         let player = try Player(red.segments + blue.segments, .init(target: 1, count: 3, sequence: 500))
         try eventually("the red segments are shown") { player.frames.red >= 70 }
         player.server.update { ($0.first, $0.count, $0.sequence) = (4, 3, 0) }
-        try eventually("the blue segments are shown") { player.frames.blue >= 70 }
+        try eventually("the blue segments are shown") {
+            player.watch.advance(by: .milliseconds(100))
+            return player.frames.blue >= 70
+        }
         #expect(player.source.status.reopens == 1)
         #expect(player.log.lines(containing: "started again").count == 1, "\(player.log.lines)")
         #expect(player.log.lines(containing: "interrupted").isEmpty, "\(player.log.lines)")

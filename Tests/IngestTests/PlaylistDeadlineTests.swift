@@ -39,7 +39,8 @@ struct PlaylistDeadlineTests {
         }
     }
 
-    /// A live playlist that is played, with deadlines on a clock that the test advances.
+    /// A live playlist that is played, with deadlines on a clock that the test advances. On the clock of its watch no
+    /// time passes.
     private final class Player {
         let clock = ManualClock()
         let server: PlaylistServer
@@ -51,7 +52,8 @@ struct PlaylistDeadlineTests {
             server = try PlaylistServer(media.segments, .init(target: target, count: 3))
             source = try SourceOpener.open(
                 InputLocation(server.url), options: IngestOptions(),
-                monitor: SourceMonitor(logger: log.logger, interrupter: Interrupter(clock: clock)))
+                monitor: SourceMonitor(
+                    logger: log.logger, interrupter: Interrupter(clock: clock), clock: ManualClock()))
             source.start(into: sink, video: source.description.video, audio: .program)
             // A demuxer retains a packet or two of each track, so the last packet can only be recognized by a pause.
             var (last, looks) = (Int64(0), 0)

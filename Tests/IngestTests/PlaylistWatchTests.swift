@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LibAV
 import TestSupport
 import Testing
 
 @testable import Ingest
+@testable import LibAV
 
 @Suite("Watch of a live HLS playlist")
 struct PlaylistWatchTests {
@@ -125,6 +125,20 @@ struct PlaylistWatchTests {
         }
     }
 
+    @Test("The verdict of a watch that has ended does not end the read of the demuxer that follows")
+    func lateVerdict() {
+        let (state, interrupter) = (PlaylistState(), Interrupter(clock: ManualClock()))
+        let ended = state.beginWatch()
+        state.unwatch()
+        state.noteRestart(inWatch: ended, ending: interrupter)
+        #expect(!state.isRestarted && !state.isAtChange)
+        let current = state.beginWatch()
+        state.noteRestart(inWatch: ended, ending: interrupter)
+        #expect(!state.isRestarted && !interrupter.hasTimedOut)
+        state.noteRestart(inWatch: current, ending: interrupter)
+        #expect(state.isRestarted && interrupter.hasTimedOut)
+    }
+
     @Test("The segments that need an initialization section are found, those that were added last")
     func initialization() throws {
         let text = """
@@ -171,7 +185,7 @@ struct PlaylistWatchTests {
             defer { withExtendedLifetime(server) {} }
             let location = InputLocation("http://127.0.0.1:\(server.port)/list.m3u8")
             let audio = InitializationAddress(url: "http://127.0.0.1/audio.mp4", offset: nil)
-            return location.startIndex(at: audio, Interrupter())
+            return location.startIndex(at: audio, KnownRedirections(), Interrupter(clock: ManualClock()))
         }
         let (old, new) = ("#EXT-X-MAP:URI=\"a.mp4\"\n" + segment, "#EXT-X-MAP:URI=\"b.mp4\"\n" + segment)
         #expect(try begin(old + segment + new + segment) == 2)

@@ -70,6 +70,32 @@ struct DescriptorReserveTests {
         #expect(reserve.admits(), "they are counted again each second")
     }
 
+    @Test("Outputs that are added later count until they have ended, beside those of the configuration")
+    func added() {
+        let free = Free(0)
+        let reserve = reserve(free, outputs: 2)
+        func kept() -> Int {
+            clock.advance(by: .seconds(1))
+            return (0..<1000).first { count in
+                free.count.withLock { $0 = count }
+                clock.advance(by: .seconds(1))
+                return reserve.admits()
+            }.map { $0 - 1 } ?? 1000
+        }
+        #expect(kept() == 64 + 2 * 8)
+        var registrations: [any Sendable] = (0..<2).map { _ in reserve.count(5) }
+        #expect(kept() == 64 + 2 * 8, "they are those of the configuration")
+        registrations.append(reserve.count(5))
+        #expect(kept() == 64 + 3 * 8)
+        registrations.removeLast(2)
+        #expect(kept() == 64 + 2 * 8)
+        // 128 for the process and 800 for the outputs leave 96 of 1024.
+        registrations.append(reserve.count(795))
+        #expect(kept() == 48)
+        registrations = []
+        #expect(kept() == 64 + 2 * 8)
+    }
+
     @Test("None are kept before the outputs are known, and connections are accepted if the count is unknown")
     func bounds() {
         #expect(reserve(Free(nil)).admits())

@@ -219,7 +219,7 @@ extension ChannelConfiguration {
 
     /// The maximum number of file descriptors that the outputs use.
     package var descriptors: Int {
-        outputs.flatMap { [$0.address, $0.backup].compactMap(\.self) }.reduce(0) { $0 + $1.destination.descriptors }
+        outputs.reduce(0) { $0 + $1.descriptors }
     }
 
     /// The names of the outputs. An output without a configured name is named after its protocol, with a number.
@@ -241,6 +241,9 @@ extension OutputAddress {
 }
 
 extension OutputSpecification {
+    /// The maximum number of file descriptors that the output uses.
+    var descriptors: Int { [address, backup].compactMap(\.self).reduce(0) { $0 + $1.destination.descriptors } }
+
     /// Returns the output's definition, under the name `name`. If the output listens on a port, blocks until the port
     /// is open; throws if the port cannot be opened.
     func definition(
@@ -248,11 +251,12 @@ extension OutputSpecification {
     ) throws(OutputFailure) -> OutputDefinition {
         let limits = context.isCopied ? limits.forBursts : limits
         let context = try context.of(rendition)
+        let registration = DescriptorReserve.shared.count(descriptors)
         return OutputDefinition(
             name: name, rendition: rendition,
             target: try address.destination.target(name: name, with: context.resources),
             backup: try backup.map { (address) throws(OutputFailure) in
                 try address.destination.target(name: name, with: context.resources)
-            }, limits: limits, retry: retry, origin: origin)
+            }, limits: limits, retry: retry, origin: origin, registration: registration)
     }
 }

@@ -21,10 +21,13 @@ package struct OutputDefinition: Sendable {
     package var retry: RetryPolicy
     /// Where the output was defined.
     package var origin: OutputOrigin
+    /// An object that is retained until the output has ended, so that others know that it exists.
+    package var registration: (any Sendable)?
 
     package init(
         name: String, rendition: String? = nil, target: any OutputTarget, backup: (any OutputTarget)? = nil,
-        limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags
+        limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags,
+        registration: (any Sendable)? = nil
     ) {
         (self.name, self.rendition) = (name, rendition)
         self.target = target
@@ -32,6 +35,7 @@ package struct OutputDefinition: Sendable {
         self.limits = limits
         self.retry = retry
         self.origin = origin
+        self.registration = registration
     }
 }
 
@@ -69,6 +73,8 @@ package final class OutputSet: Sendable {
         /// Outputs that must not start yet, because an output in `leaving` still uses their place, such as a port. See
         /// ``OutputPlace``.
         var held: [OutputSupervisor] = []
+        /// See ``OutputDefinition/registration``.
+        var registrations: [ObjectIdentifier: any Sendable] = [:]
         var isRunning = false
         var isOver = false
     }
@@ -176,6 +182,7 @@ package final class OutputSet: Sendable {
             origin: definition.origin, joinsRunningProgram: state.isRunning, keyframes: stream, clock: clock,
             timers: timers, logger: logger)
         state.outputs.append(output)
+        state.registrations[ObjectIdentifier(output)] = definition.registration
         if isPaused { output.pause() }
         return output
     }
@@ -196,7 +203,14 @@ package final class OutputSet: Sendable {
     /// Forgets a removed output that has ended, and starts the outputs that waited for its place.
     private func left(_ output: OutputSupervisor) {
         state.withLock { $0.leaving.removeAll { $0 === output } }
+        forgetRegistration(of: output)
         startHeld()
+    }
+
+    /// Releases the registration of an output that has ended. This happens outside of the lock, because it can call
+    /// others.
+    private func forgetRegistration(of output: OutputSupervisor) {
+        _ = state.withLock { $0.registrations.removeValue(forKey: ObjectIdentifier(output)) }
     }
 
     /// Starts the outputs that need not wait any more.
@@ -240,7 +254,10 @@ package final class OutputSet: Sendable {
         }
         for output in outputs {
             group.enter()
-            output.finish(deadline: deadline, reason: reason) { group.leave() }
+            output.finish(deadline: deadline, reason: reason) { [weak self] in
+                self?.forgetRegistration(of: output)
+                group.leave()
+            }
         }
     }
 

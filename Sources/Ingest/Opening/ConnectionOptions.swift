@@ -84,6 +84,8 @@ package struct ConnectionOptions: Sendable, Hashable {
         values["sample_rate"] = sampleRate.map { "\($0)" }
         values["channels"] = captureChannels.map { "\($0)" }
         values["headers"] = httpHeaders
+        // On a connection that is kept open, libavformat's `hls` demuxer follows redirections itself, with the headers.
+        values["http_persistent"] = headers.isEmpty ? nil : "0"
         values["rtsp_transport"] = transport?.rawValue
         return values
     }

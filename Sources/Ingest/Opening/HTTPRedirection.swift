@@ -15,23 +15,29 @@ struct HTTPRedirection: Sendable, Equatable {
     /// The queue of the requests for which a thread waits.
     private static let tasks = TaskQueue(label: "relay.http.redirections")
 
+    /// The address that was asked first.
+    let first: String
     /// The address to open.
     private(set) var url: String
     /// Whether the headers are sent to that address: it belongs to the same server as the first one.
     private(set) var keepsHeaders = true
+    /// Whether all servers that had to be asked have answered.
+    private(set) var isAnswered = false
     private var redirections = 0
 
-    init(_ url: String) { self.url = url }
+    init(_ url: String) { (first, self.url) = (url, url) }
 
     /// Goes to the address in a response with this status and this location. Returns whether the server there has to be
     /// asked, too: it may redirect again. After the first other server, libavformat may follow all redirections.
     mutating func follow(status: Int, location: String?) -> Bool {
+        isAnswered = true
         guard Self.statuses.contains(status), let location, let next = PlaylistHead.resolve(location, in: url),
             Self.isHTTP(next)
         else { return false }
         redirections += 1
         keepsHeaders = redirections < Self.mostRedirections && ServerAddress(url)?.mayGetHeaders(at: next) == true
         url = next
+        isAnswered = !keepsHeaders
         return keepsHeaders
     }
 
@@ -66,7 +72,8 @@ struct HTTPRedirection: Sendable, Equatable {
         let client = HTTPClient(endpoint, trust: .insecure)
         let answer = Answer()
         let task = Task(executorPreference: tasks) {
-            let request = HTTPClient.Request("GET", headers: fields)
+            // Only the head of the response matters, so servers need not send more than one byte.
+            let request = HTTPClient.Request("GET", headers: fields + [(name: "Range", value: "bytes=0-0")])
             let head = try? await client.answer(to: request, within: Self.timeout, readsBody: false).head
             answer.head.withLock { $0 = head }
             answer.isDone.signal()
@@ -92,9 +99,23 @@ struct HTTPRedirection: Sendable, Equatable {
 }
 
 extension InputLocation {
-    /// Follows the redirections of `url`, an address of this input, if headers belong to it; nil without headers.
-    func redirection(of url: String, _ interrupter: Interrupter) -> HTTPRedirection? {
+    /// Follows the redirections of `url`, an address of this input, if headers belong to it; nil without headers. The
+    /// servers are asked if the answer is not among the `known` ones.
+    func redirection(
+        of url: String, _ known: KnownRedirections, _ interrupter: Interrupter
+    ) -> HTTPRedirection? {
         let fields = connection.headerFields
-        return fields.isEmpty ? nil : HTTPRedirection.resolve(url, fields, interrupter)
+        return fields.isEmpty ? nil : known.find(url) { HTTPRedirection.resolve(url, fields, interrupter) }
+    }
+
+    /// Follows the redirections of `url` like ``redirection(of:_:_:)``. Another protocol may be around HTTP, as in
+    /// `cache:http://…`; it is around the result, too.
+    func redirected(
+        _ url: String, _ known: KnownRedirections, _ interrupter: Interrupter
+    ) -> (url: String, keepsHeaders: Bool)? {
+        guard let start = url.firstRange(of: "http")?.lowerBound,
+            let found = redirection(of: String(url[start...]), known, interrupter)
+        else { return nil }
+        return (String(url[..<start]) + found.url, found.keepsHeaders)
     }
 }

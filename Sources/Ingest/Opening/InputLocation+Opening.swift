@@ -22,15 +22,18 @@ extension InputLocation {
     private func watchPlaylist(of demuxer: Demuxer, _ monitor: SourceMonitor) {
         let isHLS = demuxer.formatName.split(separator: ",").contains("hls")
         guard isHLS, demuxer.duration == nil, let target = demuxer.targetDuration else { return }
-        monitor.playlist.watch(target: target, interrupter: monitor.interrupter, wholePlaylist)
+        let redirections = monitor.redirections
+        monitor.playlist.watch(target: target, interrupter: monitor.interrupter) { wholePlaylist(redirections, $0) }
     }
 
     private func connectDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
-        var (url, settings) = demuxerSettings(options)
-        follow(&url, &settings, monitor.interrupter)
+        monitor.redirections.forget()
+        var (url, settings) = demuxerSettings(options, monitor.redirections)
+        follow(&url, &settings, monitor)
         settings.known = monitor.knownTracks
         if let address = monitor.playlist.takeChange() {
-            settings.values["live_start_index"] = "\(startIndex(at: address, monitor.interrupter))"
+            let start = startIndex(at: address, monitor.redirections, monitor.interrupter)
+            settings.values["live_start_index"] = "\(start)"
         }
         if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }
         if let address = srtAddress { return try openSRT(at: address, monitor) }
@@ -52,12 +55,11 @@ extension InputLocation {
 
     /// Follows the redirections of an HTTP address if the input has headers, and removes the headers if the media is on
     /// another server.
-    private func follow(_ url: inout String, _ settings: inout Demuxer.Options, _ interrupter: Interrupter) {
-        // Another protocol may be around HTTP, as in `cache:http://…`.
-        guard settings.values["headers"] != nil, let start = url.firstRange(of: "http")?.lowerBound,
-            let found = redirection(of: String(url[start...]), interrupter)
+    private func follow(_ url: inout String, _ settings: inout Demuxer.Options, _ monitor: SourceMonitor) {
+        guard settings.values["headers"] != nil,
+            let found = redirected(url, monitor.redirections, monitor.interrupter)
         else { return }
-        url = String(url[..<start]) + found.url
+        url = found.url
         if !found.keepsHeaders { settings.values["headers"] = nil }
     }
 
@@ -85,13 +87,14 @@ extension InputLocation {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }
 
-    /// Creates a demuxer of the bytes that arrive on an open connection. Any host on the network may have sent them, so
+    /// Creates a demuxer of the bytes that arrive on an open connection, or of the rest of a file. Any host on the network may have sent them, so
     /// formats that name files and addresses are refused: libavformat would open files of this machine.
     private func demuxer(
         of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
     ) throws(IngestError) -> Demuxer {
         var options = settings
-        if srtAddress != nil { options.format = "mpegts" }
+        let isFile = if case .file = place { true } else { false }
+        if srtAddress != nil || isFile { options.format = "mpegts" }
         options.values["format_whitelist"] = Self.selfContainedFormats.joined(separator: ",")
         do throws(AVFailure) {
             return try Demuxer(reading: bytes, options: options, interrupter: monitor.interrupter, subject: description)
@@ -105,12 +108,16 @@ extension InputLocation {
     /// Whether the open input delivers media in real time, and is opened again when it ends.
     func isLive(_ demuxer: Demuxer) -> Bool { isLiveByNature ?? (demuxer.duration == nil) }
 
-    /// The URL or device, the options and the deadlines for libav.
-    func demuxerSettings(_ options: IngestOptions) -> (url: String, options: Demuxer.Options) {
+    /// The URL or device, the options and the deadlines for libav. What servers answer about redirections is kept in
+    /// `redirections`.
+    func demuxerSettings(
+        _ options: IngestOptions, _ redirections: KnownRedirections = KnownRedirections()
+    ) -> (url: String, options: Demuxer.Options) {
         switch place {
         case .test: return ("", Demuxer.Options())
         case .file(let path):
             var settings = Demuxer.Options()
+            settings.endsAtCodingChange = true
             if options.isSelfContained {
                 settings.values["format_whitelist"] = Self.selfContainedFormats.joined(separator: ",")
                 settings.values["protocol_whitelist"] = "file"
@@ -147,7 +154,8 @@ extension InputLocation {
             values.merge(connection.values) { $1 }
             var options = Demuxer.Options(
                 values: values, openTimeout: listens ? nil : .seconds(15), readTimeout: .seconds(10))
-            options.targetDuration = targetDuration
+            options.targetDuration = { targetDuration($0, redirections, $1) }
+            options.redirection = { redirected($0, redirections, $1) }
             options.endsAtInitialization = scheme == "http" || scheme == "https"
             options.probesFLVBriefly = true
             options.mostPixels = LargestFrame.pixels

@@ -136,53 +136,74 @@ extension InputLocation {
     /// libavformat has opened the playlist as `formatName` without reporting that duration. Sends one or two more
     /// requests to the server, which take at most 3 s each. Blocks until the server has answered or `interrupter`
     /// interrupts the call.
-    @Sendable func targetDuration(_ formatName: String, _ interrupter: Interrupter) -> Duration? {
+    func targetDuration(
+        _ formatName: String, _ redirections: KnownRedirections, _ interrupter: Interrupter
+    ) -> Duration? {
         guard SourceClockSettings.isPlaylist(formatName: formatName) else { return nil }
         // Only HLS playlists are read; for DASH the usual duration is assumed.
         let isHLS = formatName.split(separator: ",").contains("hls")
-        return (isHLS ? mediaPlaylist(interrupter)?.head.target : nil) ?? SourceClockSettings.usualTarget
+        return (isHLS ? mediaPlaylist(redirections, interrupter)?.head.target : nil) ?? SourceClockSettings.usualTarget
     }
 
     /// Returns the media sequence number that the next segment of the playlist at this address will have; nil if the
     /// number is not known. Blocks for at most 6 s.
-    @Sendable func playlistEnd(_ interrupter: Interrupter) -> Int64? { wholePlaylist(interrupter)?.end }
+    func playlistEnd(_ redirections: KnownRedirections, _ interrupter: Interrupter) -> Int64? {
+        wholePlaylist(redirections, interrupter)?.end
+    }
 
     /// Returns the playlist at this address; nil if it cannot be read completely. Blocks for at most 6 s.
-    @Sendable func wholePlaylist(_ interrupter: Interrupter) -> PlaylistHead? {
+    func wholePlaylist(_ redirections: KnownRedirections, _ interrupter: Interrupter) -> PlaylistHead? {
         // If the playlist is longer than the limit, only its beginning was read, so its end is not known.
-        mediaPlaylist(interrupter).flatMap { $0.isWhole ? $0.head : nil }
+        mediaPlaylist(redirections, interrupter).flatMap { $0.isWhole ? $0.head : nil }
     }
 
     /// Returns the value of libavformat's option `live_start_index` with which the playlist at this address begins with
     /// the segments that need the initialization section at `address`. A section that is not listed belongs to another
     /// variant, or to the audio: the playlist then begins at the last change, or with the last segment if no change is
     /// listed. Blocks for at most 6 s.
-    func startIndex(at address: InitializationAddress, _ interrupter: Interrupter) -> Int {
-        let head = mediaPlaylist(interrupter)?.head
+    func startIndex(
+        at address: InitializationAddress, _ redirections: KnownRedirections, _ interrupter: Interrupter
+    ) -> Int {
+        let head = mediaPlaylist(redirections, interrupter)?.head
         return head?.segments(before: address) ?? head?.segmentsBeforeLastChange ?? -1
     }
 
     /// Reads the beginning of the list of segments at this address. If the address is a list of variants, reads the
-    /// list of its first variant. `isWhole` is true if the list was read completely.
-    private func mediaPlaylist(_ interrupter: Interrupter) -> (head: PlaylistHead, isWhole: Bool)? {
+    /// list of its first variant.
+    private func mediaPlaylist(_ redirections: KnownRedirections, _ interrupter: Interrupter) -> ReadPlaylist? {
         guard case .url(_, let text) = place, let start = text.firstRange(of: "http") else { return nil }
-        let address = String(text[start.lowerBound...])
-        let found = redirection(of: address, interrupter)
-        let (url, keepsHeaders) = (found?.url ?? address, found?.keepsHeaders ?? false)
-        let list = playlist(url, keepsHeaders, interrupter)
-        guard let variant = list?.head.variant, let own = PlaylistHead.resolve(variant, in: url) else { return list }
+        let list = playlist(String(text[start.lowerBound...]), hasHeaders: true, redirections, interrupter)
+        guard let list, let variant = list.head.variant, let own = PlaylistHead.resolve(variant, in: list.url) else {
+            return list
+        }
         // libavformat does not read such a variant, either.
         guard HTTPRedirection.isHTTP(own) else { return nil }
-        return playlist(own, keepsHeaders && ServerAddress(url)?.mayGetHeaders(at: own) == true, interrupter)
+        let hasHeaders = list.hasHeaders && ServerAddress(list.url)?.mayGetHeaders(at: own) == true
+        return playlist(own, hasHeaders: hasHeaders, redirections, interrupter)
     }
 
+    /// Reads the beginning of the playlist at `address`. `hasHeaders` is true if the input's headers may be sent there.
     private func playlist(
-        _ url: String, _ keepsHeaders: Bool, _ interrupter: Interrupter
-    ) -> (head: PlaylistHead, isWhole: Bool)? {
+        _ address: String, hasHeaders: Bool, _ redirections: KnownRedirections, _ interrupter: Interrupter
+    ) -> ReadPlaylist? {
+        let found = hasHeaders ? redirection(of: address, redirections, interrupter) : nil
+        let (url, keepsHeaders) = (found?.url ?? address, found?.keepsHeaders ?? false)
         let resource = try? ResourceHead(
             of: url, headers: keepsHeaders ? connection.httpHeaders : nil, limit: Self.headBytes, timeout: .seconds(3),
             interrupter: interrupter, subject: description)
         guard let resource, let head = PlaylistHead(String(decoding: resource.bytes, as: UTF8.self)) else { return nil }
-        return (head, resource.bytes.count < Self.headBytes)
+        return ReadPlaylist(
+            head: head, isWhole: resource.bytes.count < Self.headBytes, url: url, hasHeaders: keepsHeaders)
     }
+}
+
+/// A playlist whose beginning was read.
+private struct ReadPlaylist {
+    let head: PlaylistHead
+    /// Whether it was read completely.
+    let isWhole: Bool
+    /// Its address, after all redirections.
+    let url: String
+    /// Whether the input's headers were sent to that address.
+    let hasHeaders: Bool
 }

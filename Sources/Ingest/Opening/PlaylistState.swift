@@ -9,9 +9,21 @@ internal import Synchronization
 final class PlaylistState: Sendable {
     private let next = Mutex<InitializationAddress?>(nil)
     private let restarted = Atomic(false)
-    /// When the read of a packet began that is under way, in nanoseconds of the system's clock; otherwise `max`.
+    /// When the read of a packet began that is under way, in nanoseconds of `clock`; otherwise `max`.
     private let reading = Atomic(Int64.max)
-    private let watcher = Mutex<PlaylistWatcher?>(nil)
+    private let watching = Mutex(Watch())
+    private let clock: any MonotonicClock
+
+    /// The watch of the open playlist.
+    private struct Watch: Sendable {
+        /// The number of watches that were begun or ended so far. It tells the verdict of an earlier watch, which can
+        /// arrive after that watch has ended, from a verdict on the open playlist.
+        var number = 0
+        var watcher: PlaylistWatcher?
+    }
+
+    /// Creates the state of a source that has read nothing. Reads are measured with `clock`.
+    init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
 
     /// Whether the playlist was started again, so that the open demuxer would wait for a segment that never comes.
     var isRestarted: Bool { restarted.load(ordering: .acquiring) }
@@ -33,7 +45,7 @@ final class PlaylistState: Sendable {
     }
 
     /// Called before a packet is read, so that ``PlaylistWatcher`` knows how long the read takes.
-    func beginRead() { reading.store(SystemClock().now, ordering: .releasing) }
+    func beginRead() { reading.store(clock.now, ordering: .releasing) }
 
     /// Called when the read of a packet has ended.
     func endRead() { reading.store(.max, ordering: .releasing) }
@@ -44,32 +56,46 @@ final class PlaylistState: Sendable {
     func watch(
         target: Duration, interrupter: Interrupter, _ read: @escaping @Sendable (Interrupter) -> PlaylistHead?
     ) {
+        let number = beginWatch()
         let new = PlaylistWatcher(
-            target: target, read: read,
+            target: target, clock: clock, read: read,
             readingSince: { [weak self] in
                 guard let self else { return nil }
                 let start = reading.load(ordering: .acquiring)
                 return start == .max ? nil : Timestamp(nanoseconds: start)
             },
-            onRestart: { [weak self] in
-                guard let self else { return }
-                restarted.store(true, ordering: .releasing)
-                interrupter.expire()
-            })
-        replaceWatcher(by: new)
+            onRestart: { [weak self] in self?.noteRestart(inWatch: number, ending: interrupter) })
+        let isCurrent = watching.withLock { watch in
+            guard watch.number == number else { return false }
+            watch.watcher = new
+            return true
+        }
         // If the source was stopped in the meantime, ``unwatch()`` did not find the new watcher.
-        if interrupter.isInterrupted { unwatch() }
+        if !isCurrent || interrupter.isInterrupted { new.stop() }
     }
 
-    /// Ends the watch of the playlist.
-    func unwatch() { replaceWatcher(by: nil) }
+    /// Ends the watch of the playlist. A verdict of this watch that arrives later has no effect.
+    func unwatch() { _ = beginWatch() }
 
-    private func replaceWatcher(by new: PlaylistWatcher?) {
-        let old = watcher.withLock { watcher in
-            defer { watcher = new }
-            return watcher
+    /// Ends the current watch. Returns the number of the next one.
+    func beginWatch() -> Int {
+        let (old, number) = watching.withLock { watch in
+            defer { watch.watcher = nil }
+            watch.number += 1
+            return (watch.watcher, watch.number)
         }
         old?.stop()
+        return number
+    }
+
+    /// Records that the watch with this number has found the playlist started again, and ends the read of a packet that
+    /// is under way. Does nothing if that watch has ended: `interrupter` then belongs to the next demuxer.
+    func noteRestart(inWatch number: Int, ending interrupter: Interrupter) {
+        watching.withLock { watch in
+            guard watch.number == number else { return }
+            restarted.store(true, ordering: .releasing)
+            interrupter.expire()
+        }
     }
 }
 
@@ -83,6 +109,12 @@ struct PlaylistStall: Sendable {
 }
 
 extension SourceMonitor {
+    /// Sets where the playlist is read when it stalls, or was stalled: at `location`.
+    func findStalls(of location: InputLocation) {
+        let findEnd: @Sendable (Interrupter) -> Int64? = { [redirections] in location.playlistEnd(redirections, $0) }
+        stall.withLock { $0.findEnd = findEnd }
+    }
+
     /// Called when a read of a playlist took too long: there is no new segment, or the server does not answer. Stores
     /// where the playlist ends. Blocks until the server has answered. Called on the reading thread.
     func noteStall() {
@@ -95,6 +127,8 @@ extension SourceMonitor {
     func checkPlaylistAdvances(_ input: String) throws(IngestError) {
         let (findEnd, end) = stall.withLock { ($0.findEnd, $0.end) }
         guard let end else { return }
+        // The server may have begun to redirect to another one, because this one has no new segments.
+        redirections.forget()
         // Where an earlier list of segments ended says nothing about a list that was started again.
         if !playlist.isAtChange, findEnd?(interrupter) == end {
             throw .cannotBeOpened(input: input, reason: "its playlist has no new segment")

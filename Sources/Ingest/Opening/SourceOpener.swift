@@ -26,7 +26,7 @@ package enum SourceOpener {
     static func open(
         _ location: InputLocation, options: IngestOptions, monitor: SourceMonitor
     ) throws(IngestError) -> any MediaSource {
-        monitor.stall.withLock { $0.findEnd = location.playlistEnd }
+        monitor.findStalls(of: location)
         let input = try OpenedInput(location, options: options, monitor: monitor)
         guard input.isLive else { return LibAVSource(input, at: location, options: options, monitor: monitor) }
         let description = LiveDescription(

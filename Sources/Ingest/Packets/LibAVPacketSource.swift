@@ -30,7 +30,7 @@ package final class LibAVPacketSource: PacketSource {
         self.loops = loops
         self.decodesOtherAudio = decodesOtherAudio
         monitor = opening?.monitor ?? SourceMonitor(logger: logger)
-        monitor.stall.withLock { $0.findEnd = location.playlistEnd }
+        monitor.findStalls(of: location)
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
     }
 
@@ -59,7 +59,7 @@ package final class LibAVPacketSource: PacketSource {
         }
         let isLive = next?.isLive ?? false
         let loop = ReopenLoop(location.description, monitor: monitor)
-        let failure = loop.run(lasts: { _ in isLive }) {
+        let failure = loop.run(lasts: { [monitor] _ in isLive || monitor.isAtChange }) {
             // The input is moved to a local variable, so that it is closed when this closure returns: the input's
             // address must be free before it can be opened again.
             var input = next

@@ -151,7 +151,7 @@ final class PacketInput {
     /// Keeps the connection open for the next input, if the codec configuration of a stream changes at this point.
     func keepConnection() { monitor.keepConnection(of: demuxer) }
 
-    /// Delivers until the input ends or, if it loops, until the source is stopped. Blocks.
+    /// Delivers until the input ends or, if it loops, until the source is stopped or the coding has changed. Blocks.
     func read(into sink: any PacketSourceSink, loops: Bool) throws(IngestError) {
         for (packet, arrival) in peeked { deliver(packet, arrival, to: sink) }
         peeked = []
@@ -159,6 +159,11 @@ final class PacketInput {
         while !monitor.isStopped {
             guard let box = try next() else {
                 guard loops, !monitor.isStopped else { return }
+                // The rest of a file behind a change cannot be read again, and at a change another input continues.
+                if let rest = demuxer.transportStream {
+                    if !rest.isChanged { monitor.beginAgain() }
+                    return
+                }
                 try rewind()
                 continue
             }

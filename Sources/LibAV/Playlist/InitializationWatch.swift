@@ -31,7 +31,7 @@ final class InitializationWatch {
     private var known: [InitializationSection] = []
     private var isOpening = true
 
-    /// The section at which the playlist ended for this demuxer; nil as long as it has not ended.
+    /// The section at which the first list of the playlist ended for this demuxer; nil as long as none has ended.
     private(set) var refused: InitializationAddress?
 
     /// Called when `context` is open: from now on, a section with another coding ends a live playlist.
@@ -66,7 +66,8 @@ final class InitializationWatch {
         if let section = InitializationSection(bytes), !known.contains(section) {
             guard isOpening else {
                 let offset = av_dict_get(copy, "offset", nil, 0)?.pointee.value.map { String(cString: $0) }
-                refused = InitializationAddress(url: String(cString: url), offset: offset.flatMap { Int64($0) })
+                let address = InitializationAddress(url: String(cString: url), offset: offset.flatMap { Int64($0) })
+                refused = refused ?? address
                 return relay_averror_eof
             }
             known.append(section)

@@ -6,8 +6,8 @@ internal import CFFmpeg
 /// own function (`io_open`). Only the demuxer's thread may use it.
 ///
 /// HTTP headers that an operator added can be secret, and a playlist can name segments of any server. So these headers
-/// are sent only to the server of the input's address. If there are `initializations`, they examine the initialization
-/// sections of an HLS playlist.
+/// are sent only to the server of the input's address, and to no other one to which it redirects. If there are
+/// `initializations`, they examine the initialization sections of an HLS playlist.
 final class ResourceOpener {
     /// The type of libavformat's function.
     private typealias Function =
@@ -18,13 +18,17 @@ final class ResourceOpener {
 
     /// The server to which the option `headers` belongs; nil without that option.
     private let server: ServerAddress?
+    /// See ``Demuxer/Options/redirection``.
+    private let redirection: (@Sendable (_ url: String, Interrupter) -> (url: String, keepsHeaders: Bool)?)?
+    private let interrupter: Interrupter
     /// Finds the segments of a playlist that are coded in another way; nil for other inputs.
     let initializations: InitializationWatch?
     /// libavformat's own function.
     private var original: Function?
 
     /// Creates an opener for the input at `url`; nil if libavformat's own function is enough.
-    init?(_ url: String, _ options: Demuxer.Options) {
+    init?(_ url: String, _ options: Demuxer.Options, _ interrupter: Interrupter) {
+        (redirection, self.interrupter) = (options.redirection, interrupter)
         server = options.values["headers"] == nil ? nil : ServerAddress(url)
         initializations = options.endsAtInitialization ? InitializationWatch() : nil
         if server == nil, initializations == nil { return nil }
@@ -49,14 +53,32 @@ final class ResourceOpener {
         _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>, _ url: UnsafePointer<CChar>,
         _ flags: Int32, _ options: UnsafeMutablePointer<OpaquePointer?>?
     ) -> Int32 {
-        guard let original else { return relay_averror(EINVAL) }
-        if let server, let options, !server.mayGetHeaders(at: String(cString: url)) {
-            av_dict_set(options, "headers", nil, 0)
-        }
         // The playlist itself is opened before the format is known.
         guard let initializations, context.pointee.iformat != nil,
             Demuxer.formatName(of: context).split(separator: ",").contains("hls")
-        else { return original(context, opened, url, flags, options) }
-        return initializations.open(opened, url, options) { original(context, opened, url, flags, $0) }
+        else { return fetch(context, opened, url, flags, options) }
+        return initializations.open(opened, url, options) { fetch(context, opened, url, flags, $0) }
+    }
+
+    /// Opens the resource with libavformat's own function, with headers only for the servers that may get them.
+    private func fetch(
+        _ context: UnsafeMutablePointer<AVFormatContext>,
+        _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>, _ url: UnsafePointer<CChar>,
+        _ flags: Int32, _ options: UnsafeMutablePointer<OpaquePointer?>?
+    ) -> Int32 {
+        guard let original else { return relay_averror(EINVAL) }
+        guard let server, let options else { return original(context, opened, url, flags, options) }
+        let address = String(cString: url)
+        guard server.mayGetHeaders(at: address) else {
+            av_dict_set(options, "headers", nil, 0)
+            return original(context, opened, url, flags, options)
+        }
+        // The redirections of the input's own address, which is opened before the format is known, were followed
+        // before.
+        guard context.pointee.iformat != nil, let found = redirection?(address, interrupter) else {
+            return original(context, opened, url, flags, options)
+        }
+        if !found.keepsHeaders { av_dict_set(options, "headers", nil, 0) }
+        return found.url.withCString { original(context, opened, $0, flags, options) }
     }
 }

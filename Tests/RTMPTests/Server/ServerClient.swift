@@ -39,13 +39,14 @@ final class ServerClient {
         return client
     }
 
-    /// Sends `bytes` as far as the server reads them within five seconds. Returns the number of bytes sent.
+    /// Sends `bytes` as long as the server does not pause its reading for more than this many milliseconds. Returns the
+    /// number of bytes sent.
     @discardableResult
-    func say(_ bytes: [UInt8]) -> Int {
+    func say(_ bytes: [UInt8], waiting milliseconds: CInt = 5000) -> Int {
         var sent = 0
         while sent < bytes.count {
             var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-            guard poll(&entry, 1, 5000) > 0 else { return sent }
+            guard poll(&entry, 1, milliseconds) > 0 else { return sent }
             let count = bytes[sent...].withUnsafeBytes {
                 send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
             }
