@@ -312,8 +312,9 @@ let package = Package(
         .testTarget(
             name: "ChannelTests",
             dependencies: [
-                "Segmenter", "Studio", "Channel", "Encoder", "FanOut", "Ingest", "Kernels", "Media", "Program",
-                "Publisher", "RTMP", "SourceClock", "Status", "TestSupport", logging,
+                "Archive", "Segmenter", "Studio", "Channel", "Encoder", "FanOut", "Ingest", "Kernels", "Media",
+                "Program", "Publisher", "RecordingSamples", "RTMP", "SourceClock", "Status", "TestSupport", "Upload",
+                logging,
             ], swiftSettings: testSettings),
         .testTarget(
             name: "LibraryTests",

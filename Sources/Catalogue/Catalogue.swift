@@ -29,6 +29,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         case deleted(String, UTCTime)
         case checksum(String, name: String, bytes: Int64)
         case upload(UploadState, name: String)
+        case uploaded(UploadEntry)
     }
 
     private struct State {
@@ -113,6 +114,13 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         note(.upload(upload, name: name))
     }
 
+    /// Stores that `segment` was uploaded to `place`, and adds that to the upload ledger. `place` must contain no secrets.
+    /// Returns at once.
+    package func noteUploaded(_ segment: CatalogueSegment, to place: String) {
+        hold.note(.done, of: segment.name)
+        note(.uploaded(UploadEntry(segment, to: place, at: .now)))
+    }
+
     /// Queues all files of this channel that were never uploaded, and calls `reply` on the catalogue's queue with the
     /// next file to upload that is not in `names`. `reply` gets nil if the catalogue cannot be used, or was finished.
     /// Returns at once.
@@ -165,7 +173,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
             switch change {
             case .segment(let name, _): told.insert(name)
             case .deleted(let name, _): told.remove(name)
-            case .gap, .event, .checksum, .upload: break
+            case .gap, .event, .checksum, .upload, .uploaded: break
             }
         }
         if case .segment(let name, _) = change { hold.renew(name) }
@@ -328,6 +336,7 @@ extension Catalogue {
         case .deleted(let name, let time): try store.noteDeletion(of: name, at: time)
         case .checksum(let sum, let name, let bytes): try store.setChecksum(sum, of: name, bytes: bytes)
         case .upload(let upload, let name): try store.setUpload(upload, of: name)
+        case .uploaded(let entry): try store.noteUploaded(entry)
         }
     }
 

@@ -10,6 +10,8 @@ enum CatalogueSchema {
 
     /// The name of the migration that created the table of clips.
     static let clipsStep = "3: clips"
+    /// The name of the migration that created the table of uploads.
+    static let uploadsStep = "9: ledger of uploads"
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -27,6 +29,7 @@ enum CatalogueSchema {
         migrator.registerMigration("6: scenes as JSON", migrate: rewriteScenes)
         migrator.registerMigration("7: files in the order of their runs") { try $0.execute(sql: runs) }
         migrator.registerMigration("8: pages of time") { try $0.execute(sql: pages) }
+        migrator.registerMigration(uploadsStep) { try $0.execute(sql: uploads) }
         return migrator
     }
 
@@ -117,6 +120,21 @@ enum CatalogueSchema {
             text TEXT NOT NULL
         ) STRICT;
         CREATE INDEX events_by_time ON events (channel, start);
+        """
+
+    /// The ledger has no reference to the rows of files, because it outlives them. The second index finds the entries
+    /// of a file whose checksum is computed after its upload.
+    private static let uploads = """
+        CREATE TABLE uploads (
+            channel TEXT NOT NULL,
+            time INTEGER NOT NULL,         -- complete: UTC, ms since 1970
+            name TEXT NOT NULL,
+            bytes INTEGER NOT NULL,
+            sha256 TEXT,
+            place TEXT NOT NULL,           -- of the copy, or the command
+            PRIMARY KEY (channel, time)
+        ) STRICT;
+        CREATE INDEX uploads_unhashed ON uploads (name) WHERE sha256 IS NULL;
         """
 
     private static let clips = """

@@ -73,7 +73,11 @@ extension CatalogueStore {
         if try database.hasTable("segments"), !SalvagedRows(of: "segments", key: ["name"], in: database).isWhole {
             return "segments"
         }
-        return try salvagedClips(database).hasAllRows ? nil : "clips"
+        guard try salvagedClips(database).hasAllRows else { return "clips" }
+        // Without its table the ledger, and with it each checksum, could not be written. Its rows are not compared with
+        // their index, because their number is large and no file depends on them.
+        let steps = try String.fetchSet(database, sql: "SELECT identifier FROM grdb_migrations")
+        return try steps.contains(CatalogueSchema.uploadsStep) && !database.hasTable("uploads") ? "uploads" : nil
     }
 
     /// Adds the clips in `clips` that the database does not have, and returns their number.

@@ -312,11 +312,14 @@ extension CatalogueStore {
         }
     }
 
-    /// Stores the checksum of the file `name`, which has `bytes` bytes.
+    /// Stores the checksum of the file `name`, which has `bytes` bytes, also in the upload ledger.
     func setChecksum(_ sha256: String, of name: String, bytes: Int64) throws(CatalogueFailure) {
         try write {
             try $0.execute(
                 sql: "UPDATE segments SET sha256 = ? WHERE name = ? AND bytes = ?", arguments: [sha256, name, bytes])
+            try $0.execute(
+                sql: "UPDATE uploads SET sha256 = ? WHERE name = ? AND bytes = ? AND sha256 IS NULL",
+                arguments: [sha256, name, bytes])
         }
     }
 }

@@ -111,6 +111,19 @@ package struct ChannelLedger: Sendable {
         for name in names { try store.noteDeletion(of: name, at: .now) }
     }
 
+    /// Returns the newest `limit` entries of the upload ledger whose times are in `range` (in milliseconds since 1970),
+    /// sorted by time; empty without a catalogue. Throws if the catalogue cannot be read.
+    package func uploads(_ range: Range<Int64>, limit: Int) throws -> [UploadEntry] {
+        guard let store = store() else {
+            guard access("\(directory.path)/\(CatalogueStore.fileName)", F_OK) == 0 else { return [] }
+            throw CatalogueFailure.failed("the catalogue cannot be read")
+        }
+        let newest = try store.read { database in
+            try CatalogueStore.newestUploads(of: channel, in: range, limit: limit, database)
+        }
+        return newest.reversed()
+    }
+
     /// Returns the clips of the channel sorted by time; empty without a catalogue. Throws if the catalogue cannot be
     /// read.
     package func clips() throws -> [CatalogueClip] {

@@ -52,6 +52,19 @@ extension RecordingArchive {
         }
     }
 
+    /// Returns the newest `limit` entries of the upload ledger of all channels whose times are in `range`, in
+    /// milliseconds since 1970, sorted by time; empty if there is no catalogue.
+    package func uploads(_ range: Range<Int64>, limit: Int) throws(CatalogueFailure) -> [UploadEntry] {
+        let found = try withCatalogue { (store) throws(CatalogueFailure) -> [UploadEntry]? in
+            try store.read { database in
+                try CatalogueStore.uploadedChannels(database).flatMap { channel in
+                    try CatalogueStore.newestUploads(of: channel, in: range, limit: limit, database)
+                }
+            }
+        }
+        return (found ?? []).sorted { ($0.time, $0.channel) < ($1.time, $1.channel) }.suffix(limit)
+    }
+
     private static func newest(
         _ limit: Int, _ segments: [CatalogueSegment], _ gaps: [CatalogueGap], _ events: [CatalogueEvent],
         _ notes: [String]

@@ -53,12 +53,17 @@ package struct RecordingArchive {
     /// Waits before the catalogue is read again, because a running recorder may still record a deletion in it.
     var waitForCatalogue: () -> Void = { usleep(100_000) }
 
-    /// The directory at `path`, which must exist and contain at least one recording. `progress` is called often.
-    package init(_ path: String, progress: @escaping (ArchiveProgress) -> Void = { _ in }) throws(ArchiveFailure) {
+    /// The directory at `path`, which must exist and, if `needsFiles` is set, contain at least one recording. `progress`
+    /// is called often.
+    package init(
+        _ path: String, needsFiles: Bool = true, progress: @escaping (ArchiveProgress) -> Void = { _ in }
+    ) throws(ArchiveFailure) {
         self.progress = progress
         do throws(FileFailure) {
             directory = try .existing(path)
-            guard try !directory.recordings(andMOV: true).isEmpty else { throw FileFailure("", path, text: "") }
+            if needsFiles, try directory.recordings(andMOV: true).isEmpty {
+                throw FileFailure("", path, text: "")
+            }
         } catch {
             switch error.code {
             case 0: throw ArchiveFailure("There are no recordings in \(path).")

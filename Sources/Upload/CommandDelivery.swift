@@ -26,7 +26,7 @@ struct CommandDelivery: SegmentDelivery {
     }
 
     func deliver(_ segment: CatalogueSegment, at path: String, holding lock: UploadLock) async throws(DeliveryFailure)
-        -> String
+        -> Delivered
     {
         let command = ChildCommand(
             program: program, arguments: [], environment: Self.environment(segment, path), limit: limit)
@@ -37,7 +37,7 @@ struct CommandDelivery: SegmentDelivery {
                 "\(program) \(outcome.ending)\(text.isEmpty ? "" : ": \(text)")",
                 isLater: outcome.status == Self.laterStatus)
         }
-        return "the command was run"
+        return Delivered(place: program, text: "the command was run")
     }
 
     /// Returns the variables that describe the file to the command.

@@ -64,14 +64,14 @@ final class RcloneDelivery: SegmentDelivery {
     }
 
     func deliver(_ segment: CatalogueSegment, at path: String, holding lock: UploadLock) async throws(DeliveryFailure)
-        -> String
+        -> Delivered
     {
         let hash = try await hashType(lock.file)
         let place = remote.place(of: segment.name)
         // Without a hash, rclone would compare only sizes, but a file of the same size can have another content.
         let comparison = hash.isEmpty ? "--ignore-times" : "--checksum"
         try await run(["copyto", comparison, path, place], Self.copyingLimit, lock.file)
-        return try await verify(segment, path, place, hash, lock.file)
+        return Delivered(place: place, text: try await verify(segment, path, place, hash, lock.file))
     }
 
     private func verify(

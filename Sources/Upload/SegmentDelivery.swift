@@ -4,10 +4,18 @@ internal import Catalogue
 
 /// Delivers finished files: to a remote, or through a command.
 protocol SegmentDelivery: Sendable {
-    /// Delivers the file of `segment` at the absolute path `path`, and returns in a few words what it did. Every
-    /// program that it runs holds `lock`. If the task is cancelled, the running program ends.
+    /// Delivers the file of `segment` at the absolute path `path`. Every program that it runs holds `lock`. If the task
+    /// is cancelled, the running program ends.
     func deliver(_ segment: CatalogueSegment, at path: String, holding lock: UploadLock) async throws(DeliveryFailure)
-        -> String
+        -> Delivered
+}
+
+/// The result of a delivery, without secrets.
+struct Delivered: Equatable {
+    /// The place of the copy, or the path of the command that was run.
+    let place: String
+    /// What was done, in a few words.
+    let text: String
 }
 
 /// Why a file could not be delivered, or a program could not be run, in words without secrets.

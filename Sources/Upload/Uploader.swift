@@ -247,12 +247,12 @@ extension Uploader {
             state.withLock { $0.status.current = name }
             defer { state.withLock { $0.status.current = nil } }
             let path = "\(AbsolutePath.of(directory.path))/\(name)"
-            let text = try await delivery.deliver(segment, at: path, holding: lock)
+            let delivered = try await delivery.deliver(segment, at: path, holding: lock)
             // If the disk has changed, the result is not recorded: the catalogue of another disk can use the same name
             // for another file.
             guard directory.generation == generation else { return }
-            catalogue.noteUpload(.done, of: name)
-            succeeded(segment, text)
+            catalogue.noteUploaded(segment, to: delivered.place)
+            succeeded(segment, delivered.text)
         } catch {
             guard !Task.isCancelled else { return }
             note(error, of: name)

@@ -96,7 +96,7 @@ struct RecordingSlotTests {
         for number in 1...3 {
             #expect(throws: NoRecording("no disk \(number)")) { try slot.start { try tries.fail("no disk \(number)") } }
             #expect(tries.total == number)
-            #expect(slot.current == nil && !slot.hasRecorded)
+            #expect(slot.current == nil && !slot.hasRecorded && !slot.isBusy)
             #expect(try Shown.reason(slot) == nil)
             #expect(throws: RecordingSlotError.notRecording) { try slot.stop() }
             #expect(group.wait(timeout: .now()) == .success)
@@ -166,6 +166,7 @@ struct RecordingSlotTests {
                 }
                 #expect(try Shown.reason(slot) == model.reason)
                 #expect(slot.current == nil && !slot.hasRecorded)
+                #expect(slot.isBusy == (model.reason != nil))
             }
         }
         #expect(group.wait(timeout: .now()) == .success)
@@ -178,7 +179,7 @@ struct RecordingSlotTests {
         #expect(throws: RecordingSlotError.notRecording) { try slot.stop() }
         let isLacking = slot.lack("lack") { try tries.fail("lack") }
         #expect(!isLacking)
-        #expect(tries.total == 0 && slot.current == nil)
+        #expect(tries.total == 0 && slot.current == nil && slot.isBusy)
         #expect(slow.fail() == "too slow")
         #expect(throws: NoRecording("third")) { try slot.start { try tries.fail("third") } }
         #expect(try Shown.reason(slot) == nil)

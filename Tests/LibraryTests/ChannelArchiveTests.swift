@@ -157,6 +157,24 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory) == [name(2)])
     }
 
+    @Test("The list of uploads has the newest of the channel, with places and times, also without a directory")
+    func uploads() throws {
+        let nowhere = ChannelArchive(place.path("none"), channel: "test")
+        #expect(try nowhere.uploads(Self.all, limit: 10).uploads.isEmpty)
+        let store = try CatalogueStore(directory: place.path)
+        for (number, channel) in [(1, "test"), (2, "other"), (3, "test"), (4, "test")] {
+            try store.noteUploaded(
+                UploadEntry(
+                    channel: channel, name: name(number), bytes: 10, sha256: nil, place: "archive:\(number)",
+                    time: start(number).milliseconds))
+        }
+        let uploads = try archive.uploads(Self.all, limit: 2).uploads
+        #expect(uploads.map(\.name) == [name(3), name(4)] && uploads.map(\.place) == ["archive:3", "archive:4"])
+        #expect(uploads.map(\.time) == [start(3).extended, start(4).extended])
+        let page = try archive.uploads(0..<start(3).milliseconds, limit: 2).uploads
+        #expect(page.map(\.name) == [name(1)])
+    }
+
     @Test("A list tells what keeps each file, and when it is old enough to be deleted")
     func outlook() throws {
         for number in 1...4 { try record(number) }

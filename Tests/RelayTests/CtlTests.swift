@@ -73,6 +73,21 @@ struct CtlTests {
         #expect(text.split(separator: "\n").map { $0.prefix(3) } == ["12 ", "b1 "] && text.contains("held  a.mp4"))
     }
 
+    @Test("relay ctl lists uploads with their checksums and places")
+    func uploads() throws {
+        let json = """
+            {"uploads":[{"name":"a.mp4","bytes":10,"sha256":"ab","place":"archive:a.mp4","time":"2026-11-21T14:03:10.000Z"},
+             {"name":"b.mp4","bytes":20,"place":"/bin/hook","time":"2026-11-21T14:04:10.000Z"}]}
+            """
+        #expect(
+            try JSONDecoder().decode(CtlUploads.self, from: Data(json.utf8)).text == """
+                2026-11-21T14:03:10.000Z  10 B  ab  a.mp4  archive:a.mp4
+                2026-11-21T14:04:10.000Z  20 B      b.mp4  /bin/hook
+
+                """)
+        #expect(ControlAPI.query(from: nil, to: nil) == "" && ControlAPI.query(from: nil, to: "a b") == "?to=a%20b")
+    }
+
     @Test("relay ctl shows only the host of a server's address, and escapes names in the URLs that it requests")
     func endpoints() throws {
         let endpoint = try HTTPEndpoint("https://user:topsecret@[::1]:8443/base/topsecret?key=topsecret")

@@ -17,11 +17,17 @@ struct CommandTests {
         lock = try #require(try UploadLock(directory: directory.path, channel: "test"))
     }
 
-    private func deliver(_ script: String, _ name: String = "a.mp4", limit: Duration = .seconds(60)) async throws {
+    @discardableResult
+    private func deliver(
+        _ script: String, _ name: String = "a.mp4", limit: Duration = .seconds(60)
+    ) async throws -> Delivered {
         try directory.write("#!/bin/sh\n" + script, to: "hook", isProgram: true)
-        _ = try await CommandDelivery(directory.path("hook"), limit: limit)
+        return try await CommandDelivery(directory.path("hook"), limit: limit)
             .deliver(.sample(name), at: directory.path(name), holding: lock)
     }
+
+    @Test("The place of a file for which a command was run is the command's absolute path")
+    func place() async throws { #expect(try await deliver("exit 0").place == directory.path("hook")) }
 
     @Test("An upload command gets its environment variables unchanged, whatever the file's name contains")
     func variables() async throws {

@@ -52,7 +52,7 @@ final class ScriptedDelivery: SegmentDelivery {
     var names: [String] { asked.withLock { $0 } }
 
     func deliver(_ segment: CatalogueSegment, at path: String, holding lock: UploadLock) async throws(DeliveryFailure)
-        -> String
+        -> Delivered
     {
         asked.withLock { $0.append(segment.name) }
         let failure = answers.withLock { answers -> String? in
@@ -60,6 +60,6 @@ final class ScriptedDelivery: SegmentDelivery {
             return answers[segment.name]?.removeFirst()
         }
         if let failure { throw DeliveryFailure(failure, isLater: isLater) }
-        return "done"
+        return Delivered(place: "remote:\(segment.name)", text: "done")
     }
 }

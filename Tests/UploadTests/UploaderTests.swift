@@ -74,6 +74,21 @@ struct UploaderTests {
         #expect(again.names.isEmpty)
     }
 
+    @Test("Each upload is an entry of the ledger with the place of the copy, and failed tries have no entries")
+    func ledger() async throws {
+        try record("a.mp4", "b.mp4")
+        let uploader = uploader(ScriptedDelivery(failures: ["a.mp4": ["no"]]))
+        uploader.start()
+        try await eventually { uploader.status.doneFiles == 2 }
+        uploader.perform(.retry("b.mp4"))
+        try await eventually { uploader.status.doneFiles == 3 }
+        await end(uploader)
+        catalogue.waitUntilIdle()
+        let entries = try ChannelLedger(directory: target, channel: "test").uploads(0..<Int64.max, limit: 10)
+        #expect(entries.map(\.place) == ["remote:b.mp4", "remote:a.mp4", "remote:b.mp4"])
+        #expect(entries.map(\.bytes) == [1000, 1000, 1000])
+    }
+
     @Test("A file whose upload fails does not delay other files, and is retried at growing intervals")
     func retry() async throws {
         try record("a.mp4", "b.mp4")

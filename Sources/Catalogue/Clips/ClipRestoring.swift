@@ -2,7 +2,7 @@
 
 internal import Archive
 
-/// Copies the clips of damaged catalogues to the new catalogue.
+/// Copies the clips and the upload ledger of damaged catalogues to the new catalogue.
 enum ClipRestoring {
     /// The result of a restoration.
     struct Outcome: Equatable {
@@ -22,8 +22,8 @@ enum ClipRestoring {
         }
     }
 
-    /// Copies the readable clips to `store`, and removes invalid rows of clips from it. If the process is killed
-    /// meanwhile, ``ClipMark`` remains, and the next start finishes the work.
+    /// Copies the readable clips and entries of the upload ledger to `store`, and removes invalid rows of clips from it.
+    /// If the process is killed meanwhile, ``ClipMark`` remains, and the next start finishes the work.
     static func run(_ store: CatalogueStore, in directory: RecordDirectory) throws -> Outcome {
         var outcome = Outcome()
         let own = store.salvagedClips()
@@ -37,7 +37,9 @@ enum ClipRestoring {
         var isWhole = true
         for number in numbers {
             let path = "\(directory.path)/\(CatalogueFiles.brokenName(number))"
-            let salvage = (try? CatalogueStore(salvaging: path))?.salvagedClips() ?? SalvagedClips()
+            let broken = try? CatalogueStore(salvaging: path)
+            try store.restore(broken?.salvagedUploadEntries() ?? [])
+            let salvage = broken?.salvagedClips() ?? SalvagedClips()
             outcome.clips += try store.restore(salvage.clips)
             isWhole = isWhole && salvage.isWhole
         }

@@ -25,7 +25,24 @@ struct RecordingPlace: Sendable {
         _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
         asksRemote: Bool = true, logger: Logger
     ) throws(ChannelFailure) {
-        let directory = try Self.prepare(configuration, patience)
+        try self.init(
+            configuration, in: Self.prepare(configuration, patience), channel: channel, asksRemote: asksRemote,
+            logger: logger)
+    }
+
+    /// The place of recordings that were made before, for their retention. Creates nothing, and does not ask the remote.
+    /// Blocks until the file system answers. Throws ``FileFailure`` if the directory is missing or its disk is not
+    /// mounted, and ``ChannelFailure`` if there can be no uploader.
+    init(existing configuration: ChannelConfiguration.Recording, channel: String, logger: Logger) throws {
+        try MountMemory.standard.checkMount(of: configuration.directory, configuration.mount)
+        let directory = try RecordDirectory.existing(configuration.directory, template: configuration.template)
+        try self.init(configuration, in: directory, channel: channel, asksRemote: false, logger: logger)
+    }
+
+    private init(
+        _ configuration: ChannelConfiguration.Recording, in directory: RecordDirectory, channel: String,
+        asksRemote: Bool, logger: Logger
+    ) throws(ChannelFailure) {
         let catalogue = Catalogue(directory: directory, channel: channel, logger: logger)
         (self.directory, self.catalogue) = (directory, catalogue)
         (self.channel, self.logger) = (channel, logger)

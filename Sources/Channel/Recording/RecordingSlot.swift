@@ -247,6 +247,16 @@ package final class RecordingSlot: Sendable {
         }
     }
 
+    /// Whether there is a recording, or one is wanted or being set up, or a stopped one has not finished its work.
+    package var isBusy: Bool {
+        state.withLock { state in
+            switch state.phase {
+            case .lacking, .prepared, .starting, .recording: true
+            case .idle, .over: !state.ending.isEmpty
+            }
+        }
+    }
+
     /// Carries out an operator's order about the uploads of the current recording, and of stopped recordings that are
     /// still uploading. Returns at once; the result says whether there are such uploads.
     package func perform(_ order: UploadOrder, ofSource source: String?) -> Bool {
@@ -262,7 +272,7 @@ package final class RecordingSlot: Sendable {
     }
 
     /// Whether any recording of the channel has written a frame to the disk.
-    var hasRecorded: Bool {
+    package var hasRecorded: Bool {
         let (had, ending) = state.withLock { ($0.hasRecorded, $0.ending) }
         return had || (ending + (current.map { [$0] } ?? [])).contains { $0.status.hasRecorded }
     }

@@ -28,12 +28,12 @@ struct RecordingRoutes {
     private var looking: [Endpoint] {
         [
             Endpoint(.get, Self.path, .view) { request in
-                let archive = try archive(request)
-                let (from, to) = (try request.moment("from"), try request.moment("to"))
-                let lower = from ?? Self.allTimes.lowerBound
-                let range = lower..<max(lower, to ?? Self.allTimes.upperBound)
-                let limit = try request.integer("limit", in: 1...Self.mostListed) ?? 1000
+                let (archive, range, limit) = (try archive(request), try range(request), try limit(request))
                 return JSON.response(try await Blocking.disk.run { try archive.list(range, limit: limit) })
+            },
+            Endpoint(.get, "/v1/channels/{channel}/uploads", .view) { request in
+                let (archive, range, limit) = (try archive(request), try range(request), try limit(request))
+                return JSON.response(try await Blocking.disk.run { try archive.uploads(range, limit: limit) })
             },
             Endpoint(.get, "/v1/channels/{channel}/playlist.m3u8", .view) { request in
                 let archive = try archive(request)
@@ -135,6 +135,18 @@ struct RecordingRoutes {
     private func file(_ request: ControlRequest) async throws -> Response {
         let (archive, id) = (try archive(request), try request.parameter("recording"))
         return try FileResponse.response(to: request, for: try await Blocking.disk.run { try archive.open(id) })
+    }
+
+    /// The range between `from` and `to`, in milliseconds since 1970; without them, all times.
+    private func range(_ request: ControlRequest) throws(Refusal) -> Range<Int64> {
+        let lower = try request.moment("from") ?? Self.allTimes.lowerBound
+        let upper = try request.moment("to") ?? Self.allTimes.upperBound
+        return lower..<max(lower, upper)
+    }
+
+    /// The maximum number of entries in a list.
+    private func limit(_ request: ControlRequest) throws(Refusal) -> Int {
+        try request.integer("limit", in: 1...Self.mostListed) ?? 1000
     }
 
     private func channel(_ request: ControlRequest) throws(Refusal) -> any ControlledChannel {

@@ -191,6 +191,12 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
+    /// Whether a recording of the channel works or is wanted, be it one for clips.
+    var isArchiveBusy: Bool {
+        guard let channel = state.withLock({ $0.channel }) else { return false }
+        return channel.recordings.isBusy || channel.clips.isBusy
+    }
+
     /// The configured recording.
     var configuredRecording: ChannelConfiguration.Recording? { state.withLock { $0.recording } }
 

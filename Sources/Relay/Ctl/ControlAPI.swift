@@ -142,6 +142,12 @@ extension ControlAPI {
         return "/v1/channels/\(Self.encoded(only))"
     }
 
+    /// Returns the query of a request for the entries of a list between two times; empty if neither is given.
+    static func query(from: String?, to: String?) -> String {
+        let bounds = [("from", from), ("to", to)].compactMap { name, time in time.map { "\(name)=\(encoded($0))" } }
+        return bounds.isEmpty ? "" : "?" + bounds.joined(separator: "&")
+    }
+
     /// Encodes `name` so that it can be a component of a path or a value in a query.
     static func encoded(_ name: String) -> String {
         name.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(.init(charactersIn: "-._~"))) ?? name

@@ -82,12 +82,9 @@ struct CtlRecordingListCommand: CtlSubcommand {
     var to: String?
 
     func perform(_ api: ControlAPI) async throws {
-        let bounds = [("from", from), ("to", to)].compactMap { name, time in
-            time.map { "\(name)=\(ControlAPI.encoded($0))" }
-        }
-        let query = bounds.isEmpty ? "" : "?" + bounds.joined(separator: "&")
-        let path = try await api.path(ofChannel: channel.channel)
-        try put(try await api.ask("GET", "\(path)/recordings\(query)"), as: CtlRecordings.self, \.text)
+        let path = try await api.path(ofChannel: channel.channel) + "/recordings"
+        let answer = try await api.ask("GET", path + ControlAPI.query(from: from, to: to))
+        try put(answer, as: CtlRecordings.self, \.text)
     }
 }
 

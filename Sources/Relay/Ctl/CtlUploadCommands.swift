@@ -1,12 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Media
 
 /// `relay ctl upload`: commands for files that wait for `--upload` or `--on-segment`.
 struct CtlUploadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "upload", abstract: "Queues uploads again, or gives one up.",
-        subcommands: [CtlUploadRetryCommand.self, CtlUploadSkipCommand.self])
+        commandName: "upload", abstract: "Lists uploads, queues them again, or gives one up.",
+        subcommands: [CtlUploadListCommand.self, CtlUploadRetryCommand.self, CtlUploadSkipCommand.self])
+}
+
+/// `relay ctl upload list`: lists what was uploaded.
+struct CtlUploadListCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Lists what was handed over, where and when, also files that were deleted since.")
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    @Option(help: ArgumentHelp("Only what was handed over at this time or later, in UTC.", valueName: "time"))
+    var from: String?
+
+    @Option(help: ArgumentHelp("Only what was handed over before this time, in UTC.", valueName: "time"))
+    var to: String?
+
+    func perform(_ api: ControlAPI) async throws {
+        let path = try await api.path(ofChannel: channel.channel) + "/uploads"
+        let answer = try await api.ask("GET", path + ControlAPI.query(from: from, to: to))
+        try put(answer, as: CtlUploads.self, \.text)
+    }
+}
+
+/// The list of uploads in relay's response.
+struct CtlUploads: Decodable {
+    struct Upload: Decodable {
+        let name: String
+        let bytes: Int64?
+        let sha256: String?
+        let place: String?
+        let time: String
+    }
+
+    let uploads: [Upload]
+
+    /// One line for each upload.
+    var text: String {
+        let rows = uploads.map { upload in
+            [
+                upload.time, upload.bytes.map { ByteSize(bytes: $0).description } ?? "", upload.sha256 ?? "",
+                upload.name, upload.place ?? "",
+            ]
+        }
+        return rows.isEmpty ? "nothing was handed over\n" : TextTable.text(rows)
+    }
 }
 
 /// `relay ctl upload retry`: uploads files again that failed or were given up, or one file.

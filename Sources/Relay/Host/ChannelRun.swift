@@ -53,6 +53,8 @@ final class ChannelRun: Sendable {
     private let isLasting: Bool
     private let resources: HostResources
     private let logger: Logger
+    /// Deletes old files while the channel is not recorded.
+    private let idleRetention: IdleRetention
     private let state: Mutex<State>
     private let ending = DispatchSemaphore(value: 0)
     private let over = DispatchGroup()
@@ -71,8 +73,13 @@ final class ChannelRun: Sendable {
         var logger = logger
         logger[metadataKey: "channel"] = "\(plan.name)"
         self.logger = logger
-        self.control = control ?? ChannelControl(name: plan.name, recording: plan.configuration.recording)
-        number = self.control.begin()
+        let control = control ?? ChannelControl(name: plan.name, recording: plan.configuration.recording)
+        self.control = control
+        number = control.begin()
+        idleRetention = IdleRetention(channel: plan.name, clock: resources.clock, logger: logger) {
+            control.isArchiveBusy
+        }
+        idleRetention.configure(plan.configuration.recording)
         state = Mutex(State(plan: plan))
     }
 
@@ -80,6 +87,7 @@ final class ChannelRun: Sendable {
     /// air, and `completion` when the channel has ended. Both closures are called on the channel's own thread.
     func start(report: @escaping @Sendable (ChannelStatus) -> Void, completion: @escaping @Sendable () -> Void) {
         over.enter()
+        idleRetention.start()
         MediaThread.start("relay.\(name)") { [self] in
             let result = run(report)
             control.closed(.over, by: number, isDone: result == .done)
@@ -95,6 +103,7 @@ final class ChannelRun: Sendable {
             state.isEnding = true
             return (state.channel, state.opening)
         }
+        idleRetention.stop()
         channel?.end()
         opening?.cancel()
         ending.signal()
@@ -139,8 +148,7 @@ final class ChannelRun: Sendable {
                     break
                 }
                 opening.finish()
-                control.opened(channel, by: number)
-                result = channel.run()
+                result = run(channel, plan)
                 wasOnAir = true
                 report(channel.status)
             } catch {
@@ -153,6 +161,8 @@ final class ChannelRun: Sendable {
                 return state.isEnding
             }
             let isMisconfigured = result == .failed(.configuration)
+            // Rules that relay refuses to record with must not delete anything either.
+            if isMisconfigured { idleRetention.configure(nil) }
             let isOver = isEnding || !isLasting || result == .done || (isMisconfigured && isFirst && failures == 0)
             if isOver { return result }
             control.closed(.waiting, by: number, hasFailed: result == .failed(.internalError))
@@ -164,6 +174,15 @@ final class ChannelRun: Sendable {
         }
         // The channel was asked to end while it was being opened, or while it waited to be reopened.
         return wasOnAir ? .done : .failed(.nothingDelivered)
+    }
+
+    /// Puts the opened channel on air. Blocks until it has ended; returns how it ended.
+    private func run(_ channel: Channel, _ plan: ConfiguredChannel) -> ChannelEnd {
+        idleRetention.restore(plan.configuration.recording)
+        control.opened(channel, by: number)
+        let result = channel.run()
+        if channel.recordings.hasRecorded || channel.clips.hasRecorded { idleRetention.confirm() }
+        return result
     }
 
     /// Returns the configuration with which the channel is opened next; nil if the channel must end.
@@ -286,7 +305,9 @@ extension ChannelRun {
             channel.keepReplay(of: next.configuration.recording)
             channel.keepPackets(of: next.configuration.recording)
             state.withLock { $0.recording = next.recording }
+            idleRetention.configure(next.configuration.recording)
         } catch {
+            idleRetention.configure(nil)
             fail(
                 "the recording of the configuration file cannot be started, and the recording before it continues: \(error)"
             )

@@ -18,7 +18,7 @@ struct RecordingsCommand: AsyncParsableCommand {
         subcommands: [
             RecordingsListCommand.self, RecordingsShowCommand.self, RecordingsVerifyCommand.self,
             RecordingsRepairCommand.self, RecordingsRebuildCommand.self, RecordingsExportCommand.self,
-            RecordingsRunDownCommand.self,
+            RecordingsRunDownCommand.self, RecordingsUploadsCommand.self,
         ])
 }
 
@@ -31,11 +31,14 @@ struct RecordingsOptions: ParsableArguments {
     var json = false
 
     /// Passes the archive of the directory to `body`, with a progress bar if standard error is a terminal. Prints a
-    /// failure as one sentence, and throws the exit code.
-    func withArchive(_ body: (RecordingArchive) throws -> ExitStatus) throws {
+    /// failure as one sentence, and throws the exit code. A directory without recordings is a failure if `needsFiles`
+    /// is set.
+    func withArchive(needsFiles: Bool = true, _ body: (RecordingArchive) throws -> ExitStatus) throws {
         let bar = ProgressBar()
         do {
-            let archive = try RecordingArchive(directory) { bar.show($0.step, done: $0.done, of: $0.total) }
+            let archive = try RecordingArchive(directory, needsFiles: needsFiles) {
+                bar.show($0.step, done: $0.done, of: $0.total)
+            }
             let status = try body(archive)
             bar.clear()
             if status != .done { throw status.code }

@@ -193,8 +193,9 @@ package final class Retention: RecordingObserver {
         state.withLock { ($0.inventory?.work ?? SegmentInventory.Work(), $0.answers.asked) }
     }
 
-    /// Checks once. The timer calls it on retention's queue.
-    func check() {
+    /// Checks once, and deletes what is due. The timer calls it on retention's queue; without ``start()``, its owner calls
+    /// it, on one thread at a time. Blocks on the disk.
+    package func check() {
         do throws(FileFailure) {
             // This throws if the disk of the recordings is not mounted; nothing is deleted then.
             try directory.checkMount()

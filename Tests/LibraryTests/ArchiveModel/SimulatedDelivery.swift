@@ -36,7 +36,7 @@ final class SimulatedDelivery: SegmentDelivery {
     func killing(by kill: @escaping @Sendable () -> Void) { state.withLock { $0.kill = kill } }
 
     func deliver(_ segment: CatalogueSegment, at path: String, holding lock: UploadLock) async throws(DeliveryFailure)
-        -> String
+        -> Delivered
     {
         let (fault, kill) = state.withLock { [fault, good] state -> (Fault, (@Sendable () -> Void)?) in
             let isGood = fault == .none || state.delivered.count < good
@@ -44,7 +44,7 @@ final class SimulatedDelivery: SegmentDelivery {
             return (isGood ? .none : fault, state.kill)
         }
         switch fault {
-        case .none: return "done"
+        case .none: return Delivered(place: "remote:\(segment.name)", text: "done")
         case .away: throw DeliveryFailure("the remote is away")
         case .killedBefore, .killedAfter:
             kill?()

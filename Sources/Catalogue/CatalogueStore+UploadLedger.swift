@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+/// Writes an entry of the upload ledger with GRDB.
+private struct UploadRow: Encodable, PersistableRecord {
+    static let databaseTableName = "uploads"
+
+    var entry: UploadEntry
+
+    init(_ entry: UploadEntry) { self.entry = entry }
+    func encode(to encoder: any Encoder) throws { try entry.encode(to: encoder) }
+}
+
+extension UploadEntry {
+    /// The entry of a database row; nil if a cell is invalid. Such a row counts as missing.
+    fileprivate init?(validating row: Row) {
+        let cells = Cells(row: row)
+        guard let channel = cells.text("channel"), let name = cells.path("name"),
+            let bytes = cells.integer("bytes", in: Cells.count), let sha256 = cells.optional("sha256", cells.checksum),
+            let place = cells.text("place"), let time = cells.integer("time", in: Cells.wallClock)
+        else { return nil }
+        self.init(channel: channel, name: name, bytes: bytes, sha256: sha256, place: place, time: time)
+    }
+}
+
+/// The upload ledger: which files were uploaded to which place, and when. Its entries do not depend on the rows of
+/// files, and stay when the files are deleted.
+extension CatalogueStore {
+    /// How many entries of each channel are kept: for files of half an hour, those of more than five years. If there
+    /// are more, the oldest are removed.
+    static let mostUploads = 100_000
+
+    /// Stores that a file was uploaded: sets its upload state, and adds `entry` to the ledger with the checksum of the
+    /// file, if that is known. Keeps the newest `most` entries of the channel.
+    func noteUploaded(_ entry: UploadEntry, keeping most: Int = mostUploads) throws(CatalogueFailure) {
+        try write { database in
+            try database.execute(
+                sql: "UPDATE segments SET upload = ? WHERE name = ?",
+                arguments: [UploadState.done.rawValue, entry.name])
+            var entry = entry
+            if entry.sha256 == nil {
+                entry.sha256 = try String.fetchOne(
+                    database, sql: "SELECT sha256 FROM segments WHERE name = ? AND bytes = ?",
+                    arguments: [entry.name, entry.bytes])
+            }
+            // Pages of the ledger are requested by time, so no two entries of a channel may have the same time.
+            while try Self.hasUpload(of: entry.channel, at: entry.time, database) { entry.time += 1 }
+            try UploadRow(entry).insert(database)
+            try database.execute(
+                sql: Self.forgetOldestUploads, arguments: [entry.channel, entry.channel, most])
+        }
+    }
+
+    private static func hasUpload(of channel: String, at time: Int64, _ database: Database) throws -> Bool {
+        try Bool.fetchOne(
+            database, sql: "SELECT EXISTS (SELECT 1 FROM uploads WHERE channel = ? AND time = ?)",
+            arguments: [channel, time]) ?? false
+    }
+
+    private static let forgetOldestUploads = """
+        DELETE FROM uploads WHERE channel = ? AND time <= (
+            SELECT time FROM uploads WHERE channel = ? ORDER BY time DESC LIMIT 1 OFFSET ?)
+        """
+
+    /// Returns the newest `limit` entries of `channel` whose times are in `range`, in milliseconds since 1970; the
+    /// newest first. Empty if the database is from a version without a ledger.
+    static func newestUploads(
+        of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
+    ) throws -> [UploadEntry] {
+        guard try database.hasTable("uploads") else { return [] }
+        return try Row.fetchAll(
+            database,
+            sql: "SELECT * FROM uploads WHERE channel = ? AND time >= ? AND time < ? ORDER BY time DESC LIMIT \(limit)",
+            arguments: [channel, range.lowerBound, range.upperBound]
+        ).compactMap(UploadEntry.init(validating:))
+    }
+
+    /// Returns the channels that have entries, sorted. Reads an entry of each channel.
+    static func uploadedChannels(_ database: Database) throws -> [String] {
+        guard try database.hasTable("uploads") else { return [] }
+        let next = "SELECT min(channel) FROM uploads"
+        return try String.fetchAll(
+            database,
+            sql: """
+                WITH RECURSIVE found (channel) AS (
+                    \(next) UNION ALL
+                    SELECT (\(next) WHERE channel > found.channel) FROM found WHERE found.channel IS NOT NULL)
+                SELECT channel FROM found WHERE channel IS NOT NULL ORDER BY channel
+                """)
+    }
+
+    /// Returns the readable entries of a damaged database, in no particular order.
+    func salvagedUploadEntries() -> [UploadEntry] {
+        let found = salvage { SalvagedRows(of: "uploads", key: ["channel", "time"], in: $0) }
+        return (found?.rows ?? []).compactMap(UploadEntry.init(validating:))
+    }
+
+    /// Adds the entries in `entries` that the ledger does not have.
+    func restore(_ entries: [UploadEntry]) throws(CatalogueFailure) {
+        try write { database in
+            for entry in entries { try UploadRow(entry).insert(database, onConflict: .ignore) }
+        }
+    }
+}

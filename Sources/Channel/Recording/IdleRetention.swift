@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Archive
+internal import Catalogue
+internal import Dispatch
+package import Logging
+package import Media
+internal import Segmenter
+internal import Synchronization
+
+/// Deletes old files of a channel, and of its recorded sources, while the channel is not recorded: while it is off air,
+/// waits for its inputs or has ended, and while an operator has stopped the recording.
+///
+/// A recording has a retention of its own. So this one begins only when no recording has worked for a minute, and ends
+/// within a second after the next one was set up. Until the channel has recorded with its rules, only the maximum age
+/// applies: only a recording shows whether the other limits leave room for one file.
+///
+/// Any thread may use it.
+package final class IdleRetention: Sendable {
+    /// The retention of the program's files or of those of a source, and the place of these files.
+    private struct Keeper: Sendable {
+        let place: RecordingPlace
+        let retention: Retention
+    }
+
+    private struct State {
+        /// The recording whose files are deleted; nil if none are.
+        var recording: ChannelConfiguration.Recording?
+        /// Whether the channel has recorded with the rules of ``recording``.
+        var isConfirmed = false
+        /// Since when no recording works, in nanoseconds of the clock; nil while one works.
+        var idleSince: Int64?
+        /// When the directory is opened again after a failure, in nanoseconds of the clock.
+        var nextOpening = Int64.min
+        /// Empty while nothing is deleted.
+        var keepers: [Keeper] = []
+        /// Why the directory cannot be opened; nil if it can.
+        var failure: String?
+        var isStopped = false
+    }
+
+    /// How long no recording must have worked before files are deleted: a minute, in nanoseconds. A channel that is
+    /// opened again after a short failure finds its files as it left them.
+    private static let grace: Int64 = 60_000_000_000
+    /// The pause after a directory could not be opened, in nanoseconds.
+    private static let pause: Int64 = 60_000_000_000
+
+    private let channel: String
+    private let clock: any MonotonicClock
+    private let wallClock: @Sendable () -> UTCTime
+    private let isBusy: @Sendable () -> Bool
+    private let logger: Logger
+    private let queue: DispatchQueue
+    private let timer = Mutex<(any DispatchSourceTimer)?>(nil)
+    private let state = Mutex(State())
+
+    /// Creates the retention of `channel`. `isBusy` returns whether a recording of the channel works or is wanted; it is
+    /// called on the retention's queue each second.
+    package init(
+        channel: String, clock: any MonotonicClock = SystemClock(),
+        wallClock: @escaping @Sendable () -> UTCTime = { .now }, logger: Logger,
+        isBusy: @escaping @Sendable () -> Bool
+    ) {
+        (self.channel, self.clock, self.wallClock) = (channel, clock, wallClock)
+        (self.isBusy, self.logger) = (isBusy, logger)
+        queue = DispatchQueue(label: "relay.retention.idle.\(SegmentName.safe(channel))", qos: .background)
+    }
+
+    deinit { endTimer() }
+
+    /// Looks each second from now on whether the channel is recorded. Returns at once.
+    package func start() {
+        timer.withLock { timer in
+            let next = DispatchSource.makeTimerSource(queue: queue)
+            next.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(200))
+            next.setEventHandler { [weak self] in self?.look() }
+            next.activate()
+            timer = next
+        }
+    }
+
+    /// Ends the retention, after a look that is under way. Returns at once.
+    package func stop() {
+        endTimer()
+        state.withLock { $0.isStopped = true }
+        queue.async { self.release() }
+    }
+
+    private func endTimer() {
+        timer.withLock { timer in
+            timer?.cancel()
+            timer = nil
+        }
+    }
+
+    /// Deletes files by the rules of `recording` from now on; nil deletes nothing. Returns at once.
+    package func configure(_ recording: ChannelConfiguration.Recording?) {
+        state.withLock { state in
+            (state.recording, state.isConfirmed) = (recording, false)
+            (state.idleSince, state.nextOpening) = (nil, .min)
+        }
+    }
+
+    /// Like ``configure(_:)``, but only if nothing is deleted by the rules of a recording now: the channel is open with
+    /// this recording after an earlier one was refused.
+    package func restore(_ recording: ChannelConfiguration.Recording?) {
+        if state.withLock({ $0.recording == nil }) { configure(recording) }
+    }
+
+    /// Applies all limits from now on, because the channel has recorded with them. Returns at once.
+    package func confirm() { state.withLock { ($0.isConfirmed, $0.idleSince) = (true, nil) } }
+
+    /// Looks once, and deletes what is due. The timer calls it on the queue. Blocks on the disk.
+    func look() {
+        guard let recording = due() else { return release() }
+        if state.withLock({ $0.keepers.isEmpty }) { open(recording) }
+        for keeper in state.withLock({ $0.keepers }) {
+            do throws(FileFailure) {
+                // If another disk is mounted, the directory is opened again: this one belongs to the earlier disk.
+                try keeper.place.directory.checkMount()
+            } catch {
+                release()
+                return postpone(because: error)
+            }
+            keeper.retention.check()
+        }
+    }
+
+    /// Returns the recording whose files may be deleted now, with the rules that apply; nil if none may be.
+    private func due() -> ChannelConfiguration.Recording? {
+        let (now, isBusy) = (clock.now, isBusy())
+        return state.withLock { state in
+            guard !isBusy, !state.isStopped, var recording = state.recording, let rules = recording.retention else {
+                state.idleSince = nil
+                return nil
+            }
+            let since = state.idleSince ?? now
+            state.idleSince = since
+            guard now - since >= Self.grace else { return nil }
+            if !state.isConfirmed {
+                recording.retention = RetentionRules(maximumAge: rules.maximumAge, minimumAge: rules.minimumAge)
+            }
+            return recording
+        }
+    }
+
+    private func open(_ recording: ChannelConfiguration.Recording) {
+        let now = clock.now
+        guard state.withLock({ $0.nextOpening <= now }) else { return }
+        do {
+            let sources = recording.sources.map { SegmentName.channel(channel, source: $0) }
+            let keepers = try ([channel] + sources).compactMap { try keeper(of: $0, recording) }
+            state.withLock { ($0.keepers, $0.failure) = (keepers, nil) }
+        } catch {
+            postpone(because: error)
+        }
+    }
+
+    private func keeper(of channel: String, _ recording: ChannelConfiguration.Recording) throws -> Keeper? {
+        guard let rules = recording.retention else { return nil }
+        let place = try RecordingPlace(existing: recording, channel: channel, logger: logger)
+        let directory = place.directory
+        let retention = Retention(
+            directory: directory, channel: channel, rules: rules, leastFree: 0, vetoes: place.vetoes,
+            observers: place.observers, clock: clock, wallClock: wallClock,
+            newestRow: { ChannelLedger(directory: directory, channel: channel).newestEnd(before: .now) },
+            logger: logger)
+        return Keeper(place: place, retention: retention)
+    }
+
+    /// Opens the directory again after a pause. A failure is logged if it is another one than before.
+    private func postpone(because error: any Error) {
+        let next = clock.now + Self.pause
+        let isNews = state.withLock { state in
+            defer { (state.failure, state.nextOpening) = ("\(error)", next) }
+            return state.failure != "\(error)"
+        }
+        if isNews { logger.info("old recordings are not deleted while the channel is not recorded: \(error)") }
+    }
+
+    private func release() {
+        let keepers = state.withLock { state in
+            defer { state.keepers = [] }
+            return state.keepers
+        }
+        for keeper in keepers {
+            keeper.retention.stop()
+            keeper.place.finish {}
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import ArgumentParser
+internal import Catalogue
+internal import Glibc
+internal import Media
+
+/// `relay recordings uploads`: lists the entries of the upload ledger.
+struct RecordingsUploadsCommand: BlockingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "uploads",
+        abstract: "Lists what was handed over, where and when, also files that were deleted since.",
+        discussion: """
+            Each line has the time in UTC, the size, the SHA-256, the channel, the name of the file, and the place of the \
+            copy or the program that was run for it. The newest 100,000 of each channel are kept.
+            """)
+
+    @OptionGroup var options: RecordingsOptions
+
+    @Option(help: ArgumentHelp("List from this moment on, in UTC, such as 2026-11-21T14:03:10Z.", valueName: "time"))
+    var from: String?
+
+    @Option(help: ArgumentHelp("List up to this moment, or +LENGTH, such as +1h.", valueName: "time"))
+    var to: String?
+
+    @Option(help: ArgumentHelp("List at most this many, the newest.", valueName: "number"))
+    var last: Int?
+
+    func validate() throws {
+        _ = try ExportRange.optional(from: from, to: to)
+        if let last, last < 1 { throw ValidationError("--last is at least 1.") }
+    }
+
+    func work() throws {
+        let range = try ExportRange.optional(from: from, to: to)
+        try options.withArchive(needsFiles: false) { archive in
+            let uploads = try archive.uploads(range ?? 0..<Int64.max, limit: last ?? .max)
+            Terminal.put(options.json ? try RecordingsListing.json(uploads) : Self.text(uploads), to: STDOUT_FILENO)
+            return .done
+        }
+    }
+
+    /// Returns one line for each upload.
+    static func text(_ uploads: [UploadEntry]) -> String {
+        let rows = uploads.map { upload in
+            [
+                UTCTime(milliseconds: upload.time).extended, ByteSize(bytes: upload.bytes).description,
+                upload.sha256 ?? "-", upload.channel, upload.name, upload.place,
+            ]
+        }
+        return rows.isEmpty ? "nothing was handed over\n" : TextTable.text(rows)
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import GRDB
+import TestSupport
+import Testing
+
+@testable import Archive
+@testable import Catalogue
+@testable import Segmenter
+
+@Suite("The ledger of uploads")
+struct UploadLedgerTests {
+    private let store: CatalogueStore
+    private static let sum = String(repeating: "ab", count: 32)
+
+    init() throws { store = try CatalogueStore() }
+
+    private func entry(_ name: String, at time: Int64, channel: String = "test", sha256: String? = nil) -> UploadEntry {
+        UploadEntry(
+            channel: channel, name: name, bytes: 1000, sha256: sha256, place: "archive:bucket/\(name)", time: time)
+    }
+
+    private func file(_ name: String) -> CatalogueSegment {
+        CatalogueSegment(
+            record: SegmentRecord(
+                fileName: name, channel: "test", sequence: 1, start: UTCTime(milliseconds: 1_795_269_790_123),
+                programStart: 0, programEnd: 2_000_000_000, frames: 50, audioSamples: 96_000, bytes: 1000,
+                ending: .rotate, run: "run"))
+    }
+
+    private func newest(
+        _ limit: Int = 100, in range: Range<Int64> = 0..<Int64.max, channel: String = "test"
+    ) throws -> [UploadEntry] {
+        try store.read { try CatalogueStore.newestUploads(of: channel, in: range, limit: limit, $0) }
+    }
+
+    @Test("An upload has the checksum of the file, whether that is computed before the upload or after it")
+    func checksum() throws {
+        try store.put([file("a.mp4"), file("b.mp4")], living: [])
+        try store.setChecksum(Self.sum, of: "a.mp4", bytes: 1000)
+        for (index, name) in ["a.mp4", "b.mp4"].enumerated() {
+            try store.noteUploaded(entry(name, at: Int64(index)))
+            #expect(try store.upload(of: name) == .done)
+        }
+        #expect(try newest().map(\.sha256) == [nil, Self.sum])
+        try store.setChecksum(Self.sum, of: "b.mp4", bytes: 1001)
+        #expect(try newest().map(\.sha256) == [nil, Self.sum])
+        try store.setChecksum(Self.sum, of: "b.mp4", bytes: 1000)
+        #expect(try newest().map(\.sha256) == [Self.sum, Self.sum])
+    }
+
+    @Test("An upload stays in the ledger when its file is deleted, or its row is removed")
+    func deleted() throws {
+        try store.put([file("a.mp4"), file("b.mp4")], living: [])
+        for name in ["a.mp4", "b.mp4"] { try store.noteUploaded(entry(name, at: 5)) }
+        try store.noteDeletion(of: "a.mp4", at: UTCTime(milliseconds: 7))
+        try store.remove(["b.mp4"])
+        #expect(try newest().map(\.name) == ["b.mp4", "a.mp4"])
+    }
+
+    @Test("A page has the newest uploads of one channel before a time, and no two uploads have the same time")
+    func pages() throws {
+        for number in 0..<10 { try store.noteUploaded(entry("\(number).mp4", at: 100)) }
+        try store.noteUploaded(entry("other.mp4", at: 100, channel: "other"))
+        var found: [String] = []
+        var page = try newest(3)
+        while let last = page.last {
+            #expect(page.count <= 3)
+            found += page.map(\.name)
+            page = try newest(3, in: 0..<last.time)
+        }
+        #expect(found == (0..<10).reversed().map { "\($0).mp4" })
+        #expect(try newest(in: 102..<104).map(\.name) == ["3.mp4", "2.mp4"])
+        #expect(try store.read { try CatalogueStore.uploadedChannels($0) } == ["other", "test"])
+    }
+
+    @Test("The ledger keeps the newest uploads of each channel up to its limit")
+    func limit() throws {
+        for number in 0..<5 {
+            try store.noteUploaded(entry("\(number).mp4", at: Int64(number)), keeping: 3)
+            try store.noteUploaded(entry("x.mp4", at: Int64(number), channel: "other"), keeping: 5)
+        }
+        #expect(try newest().map(\.name) == ["4.mp4", "3.mp4", "2.mp4"])
+        #expect(try newest(channel: "other").count == 5)
+    }
+
+    @Test("Readers get the uploads sorted by time, and those of all channels, even if no file is left")
+    func readers() throws {
+        let directory = try TemporaryDirectory()
+        let target = try RecordDirectory.prepare(directory.path)
+        let ledger = ChannelLedger(directory: target, channel: "test")
+        #expect(try ledger.uploads(0..<Int64.max, limit: 10) == [])
+        #expect(try RecordingArchive(directory.path, needsFiles: false).uploads(0..<Int64.max, limit: 10) == [])
+        let store = try CatalogueStore(directory: directory.path)
+        for number in 0..<4 {
+            try store.noteUploaded(entry("\(number).mp4", at: Int64(number), channel: number == 2 ? "other" : "test"))
+        }
+        #expect(try ledger.uploads(0..<Int64.max, limit: 2).map(\.name) == ["1.mp4", "3.mp4"])
+        let archive = try RecordingArchive(directory.path, needsFiles: false)
+        #expect(try archive.uploads(0..<Int64.max, limit: 3).map(\.name) == ["1.mp4", "2.mp4", "3.mp4"])
+        #expect(throws: ArchiveFailure.self) { try RecordingArchive(directory.path) }
+    }
+
+    @Test("A catalogue whose list of tables has lost the ledger counts as damaged")
+    func lost() throws {
+        let directory = try TemporaryDirectory()
+        try CatalogueStore(directory: directory.path).write { try $0.execute(sql: "DROP TABLE uploads") }
+        let failure = #expect(throws: CatalogueFailure.self) { try CatalogueStore(directory: directory.path) }
+        guard case .damaged? = failure else {
+            Issue.record("not damaged: \(String(describing: failure))")
+            return
+        }
+    }
+
+    @Test("The readable uploads of a damaged catalogue are copied to the new one, and none is lost or doubled")
+    func damaged() throws {
+        let directory = try TemporaryDirectory()
+        let target = try RecordDirectory.prepare(directory.path)
+        let old = try CatalogueStore(directory: directory.path)
+        try old.noteUploaded(entry("a.mp4", at: 1, sha256: Self.sum))
+        try old.noteUploaded(entry("b.mp4", at: 2))
+        _ = try CatalogueFiles.setAside(in: target)
+        let new = try CatalogueStore(directory: directory.path)
+        try new.noteUploaded(entry("c.mp4", at: 3))
+        try new.restore([entry("b.mp4", at: 2)])
+        _ = try ClipRestoring.run(new, in: target)
+        let found = try new.read { try CatalogueStore.newestUploads(of: "test", in: 0..<9, limit: 9, $0) }
+        #expect(found.map(\.name) == ["c.mp4", "b.mp4", "a.mp4"] && found.last?.sha256 == Self.sum)
+    }
+}

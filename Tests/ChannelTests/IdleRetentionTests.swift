@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import Foundation
+import Media
+import RecordingSamples
+import Segmenter
+import Synchronization
+import TestSupport
+import Testing
+import Upload
+
+@testable import Channel
+
+@Suite("Retention while a channel is not recorded")
+struct IdleRetentionTests {
+    private static let (first, second) = (SampleRecording.name, "test_20261121T150310.123Z_000002.mp4")
+    private static let ofSource = "test-cam_20261121T140310.123Z_000001.mp4"
+
+    private let place: TemporaryDirectory
+    private let clock = ManualClock()
+    private let isBusy = BusyFlag()
+    private let retention: IdleRetention
+
+    /// Whether the channel is recorded.
+    private final class BusyFlag: Sendable {
+        private let state = Mutex(false)
+        var value: Bool {
+            get { state.withLock { $0 } }
+            set { state.withLock { $0 = newValue } }
+        }
+    }
+
+    /// Makes a directory with two recordings of the channel and one of its source. The wall clock is ten hours later.
+    init() throws {
+        place = try TemporaryDirectory()
+        let directory = try RecordDirectory.prepare(place.path)
+        // An earlier run read the clock just now.
+        let wallClock = { @Sendable in UTCTime(milliseconds: UTCTime.now.milliseconds + 36_000_000) }
+        for channel in ["test", "test-cam"] {
+            try RememberedClock(lastSeen: wallClock(), isConfirmed: true).write(of: channel, in: directory)
+        }
+        try Self.write(SampleRecording().closed, to: place.path(Self.first), minutesAgo: 2)
+        try Self.write(SampleRecording(late: 3600).closed, to: place.path(Self.second), minutesAgo: 1)
+        try Self.write(SampleRecording(channel: "test-cam").closed, to: place.path(Self.ofSource), minutesAgo: 1)
+        retention = IdleRetention(channel: "test", clock: clock, wallClock: wallClock, logger: quiet) {
+            [isBusy] in isBusy.value
+        }
+    }
+
+    private static func write(_ bytes: [UInt8], to path: String, minutesAgo: Double) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -60 * minutesAgo)], ofItemAtPath: path)
+    }
+
+    private func recording(
+        _ rules: RetentionRules?, upload: UploadTarget? = nil, sources: [String] = []
+    ) -> ChannelConfiguration.Recording {
+        ChannelConfiguration.Recording(
+            directory: place.path, mount: .ignored, length: .duration(.seconds(60)), expected: .seconds(60),
+            warning: .seconds(60), retention: rules, upload: upload, sources: sources)
+    }
+
+    /// Rules by which each file of an hour ago is too old.
+    private var byAge: RetentionRules { RetentionRules(maximumAge: .seconds(3600), minimumAge: .zero) }
+
+    /// Looks several times, at intervals of more than a minute.
+    private func look(times: Int = 5) {
+        for _ in 0..<times {
+            retention.look()
+            clock.advance(by: .seconds(61))
+        }
+    }
+
+    private var files: [String] {
+        [Self.first, Self.second, Self.ofSource].filter { FileManager.default.fileExists(atPath: place.path($0)) }
+    }
+
+    @Test("Old files of the channel and of its sources are deleted a minute after the last recording has ended")
+    func age() {
+        retention.configure(recording(byAge, sources: ["cam"]))
+        retention.look()
+        clock.advance(by: .seconds(59))
+        retention.look()
+        #expect(files.count == 3)
+        clock.advance(by: .seconds(1))
+        look()
+        #expect(files.isEmpty)
+    }
+
+    @Test("Files of a source that is not recorded belong to another channel, and stay")
+    func otherChannel() {
+        retention.configure(recording(byAge))
+        look()
+        #expect(files == [Self.ofSource])
+    }
+
+    @Test("Nothing is deleted while a recording works, and the minute begins again after it")
+    func busy() {
+        retention.configure(recording(byAge))
+        isBusy.value = true
+        look()
+        isBusy.value = false
+        retention.look()
+        clock.advance(by: .seconds(59))
+        retention.look()
+        isBusy.value = true
+        clock.advance(by: .seconds(59))
+        retention.look()
+        isBusy.value = false
+        retention.look()
+        #expect(files.count == 3)
+        look()
+        #expect(files == [Self.ofSource])
+    }
+
+    @Test("A limit of size applies only after the channel has recorded with it")
+    func size() {
+        let rules = RetentionRules(maximumBytes: Int64(SampleRecording().closed.count) * 3 / 2, minimumAge: .zero)
+        retention.configure(recording(rules))
+        look()
+        #expect(files.count == 3)
+        retention.confirm()
+        look()
+        #expect(files == [Self.second, Self.ofSource])
+    }
+
+    @Test("A file that may wait for its upload is not deleted")
+    func upload() {
+        retention.configure(recording(byAge, upload: .command("/bin/true")))
+        look()
+        #expect(files.count == 3)
+    }
+
+    @Test("Without a recording, without rules and after the end nothing is deleted, and rules return by a restore")
+    func without() {
+        look()
+        retention.configure(recording(nil))
+        look()
+        retention.configure(recording(byAge))
+        retention.configure(nil)
+        look()
+        #expect(files.count == 3)
+        retention.restore(recording(byAge))
+        retention.restore(recording(nil))
+        look()
+        #expect(files == [Self.ofSource])
+        retention.configure(recording(byAge, sources: ["cam"]))
+        retention.stop()
+        look()
+        #expect(files == [Self.ofSource])
+    }
+
+    @Test("A directory that does not exist yet is not created, and its files are found when it exists")
+    func missing() throws {
+        let moved = place.path + "-moved"
+        try FileManager.default.moveItem(atPath: place.path, toPath: moved)
+        retention.configure(recording(byAge))
+        look()
+        #expect(!FileManager.default.fileExists(atPath: place.path))
+        try FileManager.default.moveItem(atPath: moved, toPath: place.path)
+        look()
+        #expect(files == [Self.ofSource])
+    }
+}
