@@ -296,6 +296,8 @@ package final class Demuxer {
         guard maps?.note(context, from: place, following: followed) == true, let bytes = context.pointee.pb else {
             return
         }
+        // The position stays the same: after a seek, the demuxer would drop the packets that are not complete yet.
+        bytes.pointee.pos -= Int64(bytes.pointee.buf_end - bytes.pointee.buf_ptr)
         bytes.pointee.buf_ptr = bytes.pointee.buf_end
         bytes.pointee.read_packet = { _, _, _ in relay_averror_eof }
     }
