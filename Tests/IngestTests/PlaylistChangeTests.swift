@@ -200,9 +200,10 @@ struct PlaylistChangeTests {
     @Test("At a change of the initialization sections, audio of a list of its own is read to the end of the video")
     func separateAudio() throws {
         let coding = ["-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "25", "-pix_fmt", "yuv420p"]
+        // The noise makes segments larger than what libavformat reads while it opens a list.
         let video = [
-            try Self.track(["color=red:s=160x90:r=25:d=4"] + coding, "red"),
-            try Self.track(["color=blue:s=320x180:r=25:d=4"] + coding, "blue"),
+            try Self.track(["color=red:s=160x90:r=25:d=4,noise=alls=40:allf=t"] + coding, "red"),
+            try Self.track(["color=blue:s=320x180:r=25:d=4,noise=alls=40:allf=t"] + coding, "blue"),
         ]
         let audio = try [48_000, 44_100].map { try Self.track(["sine=d=4:r=\($0)", "-c:a", "aac"], "audio\($0)-") }
         var list = "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:1\n#EXT-X-MEDIA-SEQUENCE:0\n"
