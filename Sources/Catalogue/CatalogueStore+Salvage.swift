@@ -40,7 +40,7 @@ extension CatalogueStore {
         for row in found.rows {
             if let clip = CatalogueClip(validating: row) {
                 salvage.clips.append(clip)
-            } else if let place = row["place"] as Int64? {
+            } else if let place = row["row_number"] as Int64? {
                 salvage.damagedRows.append(place)
             }
         }

@@ -8,21 +8,21 @@ internal import GRDB
 /// valid, skips the rows. The index of the primary key stores the number of each row in its own pages, and so it also
 /// finds the rows after the damage. The rows are complete only if the table and its index agree.
 struct SalvagedRows {
-    /// The rows; the column `place` is the row's number.
+    /// The rows; the column `row_number` is the row's number.
     private(set) var rows: [Row] = []
     private(set) var isWhole = true
 
     /// Reads `table`, whose primary key consists of the columns `key`. Errors end the reading and are not thrown.
     init(of table: String, key: [String], in database: Database) {
-        let all = "SELECT rowid AS place, * FROM \(table) NOT INDEXED"
-        let names = ["place"] + key
+        let all = "SELECT rowid AS row_number, * FROM \(table) NOT INDEXED"
+        let names = ["row_number"] + key
         var found: Set<[DatabaseValue]> = []
         isWhole = Self.read(all, database) { row in
             rows.append(row)
             found.insert(names.map { row[$0] as DatabaseValue })
         }
         var indexed: Set<[DatabaseValue]> = []
-        let index = "SELECT rowid AS place, \(key.joined(separator: ", ")) FROM \(table)"
+        let index = "SELECT rowid AS row_number, \(key.joined(separator: ", ")) FROM \(table)"
         let isIndexWhole = Self.read("\(index) INDEXED BY sqlite_autoindex_\(table)_1", database) { row in
             indexed.insert(names.map { row[$0] as DatabaseValue })
         }
