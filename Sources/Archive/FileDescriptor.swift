@@ -56,8 +56,14 @@ package final class FileDescriptor: Sendable, ByteSource {
     /// Opens the directory that contains the file `name`, which is relative to the directory `root`. Refuses a symbolic
     /// link in place of one of the directories in between, because the link could lead out of `root`.
     package static func open(parentOf name: String, in root: String) throws(FileFailure) -> FileDescriptor {
-        var directory = try FileDescriptor.open(directory: root)
-        for part in parts(of: name).filter({ !$0.isEmpty }).dropLast() {
+        try FileDescriptor.open(directory: root).open(parentOf: name)
+    }
+
+    /// Opens the directory that contains the file `name`, which is relative to this directory. Refuses a symbolic link
+    /// in place of one of the directories in between.
+    func open(parentOf name: String) throws(FileFailure) -> FileDescriptor {
+        var directory = self
+        for part in Self.parts(of: name).filter({ !$0.isEmpty }).dropLast() {
             directory = try directory.open(part, flags: O_RDONLY | O_DIRECTORY)
         }
         return directory

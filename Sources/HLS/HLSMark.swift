@@ -55,22 +55,29 @@ package struct HLSMark: Equatable {
 
 /// Collects markers until the segment to which they belong is complete.
 struct HLSMarks {
-    private var marks: [HLSMark] = []
-    private var count = 0
-
-    /// Adds the text of `packet` as a marker, if the packet has a text. `origin` has the program time and the UTC time
-    /// of the first frame, in nanoseconds. Before the first frame there is no segment, so an earlier marker is dropped.
-    mutating func note(_ packet: EncodedPacket, since origin: (program: Int64, utc: Int64)?) {
-        guard let origin, let text = packet.text else { return }
-        count += 1
-        let date = (origin.utc + packet.ptsNanoseconds - origin.program) / 1_000_000
-        marks.append(HLSMark(text, at: date, number: count))
+    /// A marker whose date is not known yet. `time` is in nanoseconds of program time.
+    private struct Waiting {
+        let text: String
+        let time: Int64
+        let number: Int
     }
 
-    /// Removes and returns the markers before the time `end`, in milliseconds since 1970. A marker at the time of a
-    /// keyframe arrives before that keyframe. It belongs to the segment that begins at the keyframe.
-    mutating func take(before end: Int64) -> [HLSMark] {
-        defer { marks.removeAll { $0.date < end } }
-        return marks.filter { $0.date < end }
+    private var waiting: [Waiting] = []
+    private var count = 0
+
+    /// Adds the text of `packet` as a marker, if the packet has a text.
+    mutating func note(_ packet: EncodedPacket) {
+        guard let text = packet.text else { return }
+        count += 1
+        waiting.append(Waiting(text: text, time: packet.ptsNanoseconds, number: count))
+    }
+
+    /// Removes the markers before the time `end`, in milliseconds since 1970, and returns them with their dates by
+    /// `dating`. A marker at the time of a keyframe arrives before that keyframe. It belongs to the segment that begins
+    /// at the keyframe.
+    mutating func take(before end: Int64, by dating: HLSDating) -> [HLSMark] {
+        let due = waiting.filter { dating.date(of: $0.time) < end }
+        waiting.removeAll { dating.date(of: $0.time) < end }
+        return due.map { HLSMark($0.text, at: dating.date(of: $0.time), number: $0.number) }
     }
 }

@@ -55,13 +55,14 @@ package final class HLSWriter {
     /// before the first frame. Later segments therefore always have later times, even after a restart. That helps
     /// players that do not reset their clock at a discontinuity.
     private var shift: Int64?
-    /// The program time and the UTC time of the first frame, in nanoseconds.
-    private var origin: (program: Int64, utc: Int64)?
+    private var dating = HLSDating()
     private var segmentStart: Int64 = 0
     /// Whether a decoder can start at the current segment; nil before its first frame.
     private var isIndependent: Bool?
     private var marks = HLSMarks()
     private let clock: any MonotonicClock
+    /// Returns the present time in microseconds since 1970. It dates the segments.
+    var wallClock: () -> Int64 = { HLSDate.nowMicroseconds }
     /// The files that have left the playlist and are kept for a while.
     private var expiry = HLSExpiry()
     /// The playlist in the directory that this writer replaces by its own; nil after it was replaced.
@@ -206,7 +207,11 @@ extension HLSWriter {
     }
 
     private func put(_ packet: EncodedPacket) throws(OutputFailure) {
-        if packet.track == .data { return marks.note(packet, since: origin) }
+        if packet.track == .data {
+            // Before the first frame there is no segment, so an earlier marker is dropped.
+            if dating.hasBegun { marks.note(packet) }
+            return
+        }
         if pendingBytes > Self.maximumPendingBytes { try writeFragment() }
         guard try follow(packet) else { return }
         guard shift != nil || packet.track == leading && packet.isKeyframe else { return }
@@ -256,12 +261,11 @@ extension HLSWriter {
     private func cut(before packet: EncodedPacket) throws(OutputFailure) {
         let pts = packet.ptsNanoseconds
         if cutter.elapsed == 0 { segmentStart = pts }
+        if packet.track == leading { dating.note(pts, at: wallClock()) }
         if shift == nil {
             // A hundredth of a second is a whole number of ticks in every time base that is used. Audio and video are
             // therefore shifted by exactly the same time.
-            let utc = HLSDate.nowMicroseconds * 1000
-            shift = TimeBase.nanoseconds.rescale(utc - pts, to: TimeBase(1, 100), rounding: .down)
-            origin = (pts, utc)
+            shift = TimeBase.nanoseconds.rescale(wallClock() * 1000 - pts, to: TimeBase(1, 100), rounding: .down)
         }
         let length = packet.timeBase.rescale(packet.duration, to: .nanoseconds)
         let decision =
@@ -304,17 +308,17 @@ extension HLSWriter {
         try writeFragment()
         try file?.publish()
         file = nil
-        let elapsed = segmentStart - (origin?.program ?? 0)
+        dating.finish()
         let entry = HLSPlaylist.Entry(
             name: HLSName.segment(run: run, number: number), map: HLSName.map(run: run),
-            duration: (duration + 500) / 1000, date: ((origin?.utc ?? 0) + elapsed) / 1_000_000,
+            duration: (duration + 500) / 1000, date: dating.date(of: segmentStart),
             isDiscontinuous: isDiscontinuous, isIndependent: isIndependent ?? true)
         isIndependent = nil
         number += 1
         segments += 1
         let first = playlist.mediaSequence
         let left = playlist.append(entry, limit: options.listSize)
-        playlist.add(marks.take(before: isLast ? .max : entry.date + duration / 1_000_000))
+        playlist.add(marks.take(before: isLast ? .max : entry.date + duration / 1_000_000, by: dating))
         try writePlaylist()
         frames += pendingFrames
         pendingFrames = 0

@@ -51,7 +51,8 @@ extension RecorderEngine {
             do throws(FileFailure) {
                 let unique = directory.template.hasSequence ? name : name.numbered(attempt)
                 try directory.makeParents(of: unique)
-                return try SegmentFile(settings(unique, time, start), start: start)
+                let parent = try directory.openParent(of: unique)
+                return try SegmentFile(settings(unique, time, start), in: parent, start: start)
             } catch {
                 guard error.code == EEXIST else { throw error }
             }

@@ -96,4 +96,27 @@ struct MountTests {
         #expect(directory.generation == 2)
         #expect(memory.recall(path)?.mountPoint == "/dev/shm" && memory.recall(path)?.mark == directory.mark)
     }
+
+    @Test(
+        "A record directory is not opened for a new file if its file system has changed since the last check",
+        .enabled(if: access("/dev/shm", W_OK) == 0, "there is no file system in memory"))
+    func changedSinceCheck() throws {
+        try mount("first")
+        let directory = try RecordDirectory.prepare(path, memory: memory)
+        let shared = "/dev/shm/relay-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: shared) }
+        try FileManager.default.createDirectory(atPath: shared, withIntermediateDirectories: false)
+        let name = SegmentName(channel: "test", start: UTCTime(milliseconds: 0), sequence: 1)
+        try directory.checkMount()
+        let first = try directory.openParent(of: name)
+        unlink(path)
+        try #require(symlink(shared, path) == 0)
+        #expect(throws: FileFailure.self) { try directory.openParent(of: name) }
+        // The directory that was opened before stays on the first file system.
+        _ = try first.create(entry: name.open)
+        #expect(FileManager.default.fileExists(atPath: temporary.path("first/\(name.open)")))
+        try directory.checkMount()
+        _ = try directory.openParent(of: name).create(entry: name.open)
+        #expect(FileManager.default.fileExists(atPath: "\(shared)/\(name.open)"))
+    }
 }

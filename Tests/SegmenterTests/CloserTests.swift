@@ -222,7 +222,8 @@ private final class Remover: RecordingObserver {
             description: description(rate: Self.rate),
             tags: MovieTags(channel: "test", start: start, encoderSettings: ""), fragmentDuration: .seconds(1))
         let keyframe = videoPacket(0, rate: Self.rate, isKeyframe: true)
-        let file = try SegmentFile(settings, start: SegmentStart(keyframe: keyframe))
+        let parent = try FileDescriptor.open(directory: directory.path)
+        let file = try SegmentFile(settings, in: parent, start: SegmentStart(keyframe: keyframe))
         if !isEmpty {
             _ = try file.append(keyframe, clock: SystemClock())
             try file.flush()

@@ -235,7 +235,8 @@ import Testing
         let packets = Case(gaps: [], hasReordering: true).packets.filter { $0.track == .audio || $0.pts < 75 }
         let end = 75 * Int64(40_000_000)
         let keyframe = try #require(packets.first { $0.track == .video })
-        let file = try SegmentFile(settings, start: SegmentStart(keyframe: keyframe))
+        let parent = try FileDescriptor.open(directory: directory.path)
+        let file = try SegmentFile(settings, in: parent, start: SegmentStart(keyframe: keyframe))
         let clock = ManualClock()
         var timed = 0
         for packet in packets where packet.ptsNanoseconds < end {

@@ -63,7 +63,8 @@ struct TransportStreamContainerTests {
             description: sender.description, tags: MovieTags(channel: "c", start: start, encoderSettings: ""),
             fragmentDuration: .milliseconds(500))
         let keyframe = try #require(sender.packets.first { $0.track == .video })
-        let file = try SegmentFile(settings, start: SegmentStart(keyframe: keyframe))
+        let parent = try FileDescriptor.open(directory: directory.path)
+        let file = try SegmentFile(settings, in: parent, start: SegmentStart(keyframe: keyframe))
         let clock = ManualClock()
         for packet in sender.packets { _ = try file.append(packet, clock: clock) }
         try file.flush()

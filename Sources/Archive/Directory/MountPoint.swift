@@ -67,4 +67,9 @@ struct FileSystemNumber: Hashable, Sendable {
         guard result == 0 else { throw FileFailure("open directory", path, code: errno) }
         identifier = UInt64(info.f_fsid)
     }
+
+    /// Whether the open file or directory `file` is on the device of this file system.
+    func contains(_ file: FileDescriptor) throws(FileFailure) -> Bool {
+        UInt64(try file.information().st_dev) == device
+    }
 }

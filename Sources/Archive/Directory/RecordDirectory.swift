@@ -135,9 +135,7 @@ package struct RecordDirectory: Sendable {
         }
         let hasMark = known.mark.map { access("\(path)/\($0)", F_OK) == 0 }
         if let found, found == known.fileSystem, memory == nil || hasMark ?? true { return }
-        guard memory != nil else {
-            throw FileFailure("record in", path, text: "another file system is mounted there, or none any more")
-        }
+        guard memory != nil else { throw otherFileSystem }
         if let found, hasMark == true {
             let noted = Self.notedTemplates(in: path)
             return place.adopt(found, mark: known.mark, mountPoint: MountPoint.of(path), notedTemplates: noted)
@@ -164,6 +162,22 @@ package struct RecordDirectory: Sendable {
         let block = SharedBytes(count: 1 << 16) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
         try file.write(Array(repeating: block, count: (bytes + block.count - 1) / block.count), at: 0)
         try file.synchronise()
+    }
+
+    private var otherFileSystem: FileFailure {
+        FileFailure("record in", path, text: "another file system is mounted there, or none any more")
+    }
+
+    /// Opens the directory in which the file `name` is to be created. Throws if this directory is not on the file
+    /// system that ``checkMount()`` found, because the disk can have been unmounted since that check. What is mounted
+    /// later does not matter: the opened directory stays on its file system.
+    package func openParent(of name: SegmentName) throws(FileFailure) -> FileDescriptor {
+        let root = try FileDescriptor.open(directory: path)
+        let known = place.now
+        guard let fileSystem = known.fileSystem, try fileSystem.contains(root) else {
+            throw isDiskMounted ? otherFileSystem : FileFailure.notMounted(path, known.mountPoint)
+        }
+        return try root.open(parentOf: name.open)
     }
 
     /// Creates the directories between this one and the file `name`. Refuses a symbolic link in place of a directory,

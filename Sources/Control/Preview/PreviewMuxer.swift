@@ -5,13 +5,11 @@ internal import Media
 
 /// Makes fragmented MP4 from live packets. A value type for one thread at a time.
 struct PreviewMuxer {
-    /// One fragment with its boxes.
+    /// One fragment with its boxes. If the coding has changed, they follow a new head.
     struct Piece {
         var bytes: [UInt8]
         /// Whether a decoder that has received the head (`ftyp` and `moov`) can start with this fragment.
         var beginsGOP: Bool
-        /// Whether the fragment begins with a new head, because the coding has changed.
-        var hasHead: Bool
     }
 
     /// The length of a fragment in nanoseconds. Longer fragments increase the delay; shorter ones increase the share of
@@ -91,6 +89,6 @@ struct PreviewMuxer {
         for packet in payloads { packet.payload.withUnsafeBytes { bytes.append(contentsOf: $0) } }
         defer { isHeadDue = false }
         let leading = payloads.first { $0.track == description.leadingKind }
-        return Piece(bytes: bytes, beginsGOP: leading?.isKeyframe ?? false, hasHead: isHeadDue)
+        return Piece(bytes: bytes, beginsGOP: leading?.isKeyframe ?? false)
     }
 }

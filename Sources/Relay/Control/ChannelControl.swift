@@ -99,11 +99,12 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    /// Records that the channel is open and goes on air now, and applies the operators' earlier changes again.
+    /// Records that the channel is open, and applies the operators' earlier changes again. Only then, immediately before
+    /// the program runs, the channel is reported on air: a changed output may block until its port is open.
     func opened(_ channel: Channel, by run: Int) {
         let before = state.withLock { state -> (changes: Changes, recording: ChannelConfiguration.Recording?)? in
             guard state.run == run else { return nil }
-            (state.channel, state.stage, state.startedAt) = (channel, .onAir, .now)
+            state.channel = channel
             return (state.changes, state.recording)
         }
         guard let (changes, recording) = before else { return }
@@ -115,6 +116,10 @@ final class ChannelControl: ControlledChannel {
         for output in changes.added { _ = try? channel.add(address: output.address, name: output.name) }
         for name in changes.paused { try? channel.outputs.pause(name) }
         if let memory = changes.program { channel.director?.restore(memory) }
+        state.withLock { state in
+            guard state.run == run else { return }
+            (state.stage, state.startedAt) = (.onAir, .now)
+        }
     }
 
     /// Records that the channel is off air, and that its state is now `stage`. Also remembers the operators' choices

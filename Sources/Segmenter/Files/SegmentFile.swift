@@ -98,8 +98,8 @@ final class SegmentFile {
     /// 0.6 s.
     private static let patience: Int64 = 50_000_000
 
-    /// Creates the file and writes its head. Throws if the file exists.
-    init(_ settings: SegmentFileSettings, start: SegmentStart) throws(FileFailure) {
+    /// Creates the file in its directory, `parent`, and writes its head. Throws if the file exists.
+    init(_ settings: SegmentFileSettings, in parent: FileDescriptor, start: SegmentStart) throws(FileFailure) {
         name = settings.name
         self.settings = settings
         self.start = start.time
@@ -116,7 +116,7 @@ final class SegmentFile {
         case .hybrid, .fragmented: container = MovieContainer(settings, start: start)
         case .ts: container = try TransportStreamContainer(settings, path: path)
         }
-        parent = try FileDescriptor.open(parentOf: settings.name.open, in: settings.directory)
+        self.parent = parent
         descriptor = try parent.create(entry: settings.name.open)
         limit = min(descriptor.largestSize(), settings.largestBytes ?? .max)
         // The lock prevents this process and others from recovering this file. If a recovery was faster and has set the
