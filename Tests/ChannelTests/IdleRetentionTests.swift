@@ -121,7 +121,7 @@ struct IdleRetentionTests {
         retention.configure(recording(rules))
         look()
         #expect(files.count == 3)
-        retention.confirm()
+        retention.confirm(retention.restore(recording(rules)))
         look()
         #expect(files == [Self.second, Self.ofSource])
     }
@@ -129,6 +129,17 @@ struct IdleRetentionTests {
     @Test("A file that may wait for its upload is not deleted")
     func upload() {
         retention.configure(recording(byAge, upload: .command("/bin/true")))
+        look()
+        #expect(files.count == 3)
+    }
+
+    @Test("Other limits stay out of use if other rules were configured since the recording began")
+    func otherRules() {
+        let rules = RetentionRules(maximumBytes: 1, minimumAge: .zero)
+        retention.configure(recording(byAge))
+        let recorded = retention.restore(recording(byAge))
+        retention.configure(recording(rules))
+        retention.confirm(recorded)
         look()
         #expect(files.count == 3)
     }
@@ -142,8 +153,8 @@ struct IdleRetentionTests {
         retention.configure(nil)
         look()
         #expect(files.count == 3)
-        retention.restore(recording(byAge))
-        retention.restore(recording(nil))
+        _ = retention.restore(recording(byAge))
+        _ = retention.restore(recording(nil))
         look()
         #expect(files == [Self.ofSource])
         retention.configure(recording(byAge, sources: ["cam"]))

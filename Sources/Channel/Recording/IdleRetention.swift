@@ -28,6 +28,8 @@ package final class IdleRetention: Sendable {
         var recording: ChannelConfiguration.Recording?
         /// Whether the channel has recorded with the rules of ``recording``.
         var isConfirmed = false
+        /// How often ``recording`` was set.
+        var number = 0
         /// Since when no recording works, in nanoseconds of the clock; nil while one works.
         var idleSince: Int64?
         /// When the directory is opened again after a failure, in nanoseconds of the clock.
@@ -98,17 +100,26 @@ package final class IdleRetention: Sendable {
         state.withLock { state in
             (state.recording, state.isConfirmed) = (recording, false)
             (state.idleSince, state.nextOpening) = (nil, .min)
+            state.number += 1
         }
     }
 
     /// Like ``configure(_:)``, but only if nothing is deleted by the rules of a recording now: the channel is open with
-    /// this recording after an earlier one was refused.
-    package func restore(_ recording: ChannelConfiguration.Recording?) {
+    /// this recording after an earlier one was refused. Returns the number of the rules that apply now, for
+    /// ``confirm(_:)``.
+    package func restore(_ recording: ChannelConfiguration.Recording?) -> Int {
         if state.withLock({ $0.recording == nil }) { configure(recording) }
+        return state.withLock { $0.number }
     }
 
-    /// Applies all limits from now on, because the channel has recorded with them. Returns at once.
-    package func confirm() { state.withLock { ($0.isConfirmed, $0.idleSince) = (true, nil) } }
+    /// Applies all limits from now on, because the channel has recorded with the rules of this number. Does nothing if
+    /// other rules were configured since. Returns at once.
+    package func confirm(_ number: Int) {
+        state.withLock { state in
+            guard state.number == number else { return }
+            (state.isConfirmed, state.idleSince) = (true, nil)
+        }
+    }
 
     /// Looks once, and deletes what is due. The timer calls it on the queue. Blocks on the disk.
     func look() {
