@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Archive
+import Catalogue
 import Foundation
 import Media
 import RecordingSamples
@@ -142,6 +143,35 @@ struct IdleRetentionTests {
         retention.confirm(recorded)
         look()
         #expect(files.count == 3)
+    }
+
+    @Test("A file that another process queues for upload in the meantime is not deleted")
+    func queuedByAnother() async throws {
+        try setEnd(minutesAgo: 45 - 600)
+        retention.configure(recording(byAge))
+        look(times: 3)
+        #expect(files.count == 3)
+
+        let other = Catalogue(directory: try RecordDirectory.prepare(place.path), channel: "test", logger: quiet)
+        other.noteUpload(.waiting, of: Self.first)
+        await withCheckedContinuation { done in other.finish { done.resume() } }
+        try setEnd(minutesAgo: 2)
+        look(times: 1)
+        #expect(files.count == 3)
+        // The catalogue was written some time ago.
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -60)],
+            ofItemAtPath: place.path(RecordDirectory.catalogueName))
+        look(times: 1)
+        #expect(files == [Self.first, Self.ofSource])
+    }
+
+    /// Sets when the files of the channel ended, before the time of the system clock.
+    private func setEnd(minutesAgo: Double) throws {
+        for name in [Self.first, Self.second] {
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -60 * minutesAgo)], ofItemAtPath: place.path(name))
+        }
     }
 
     @Test("Without a recording, without rules and after the end nothing is deleted, and rules return by a restore")

@@ -36,6 +36,8 @@ package final class IdleRetention: Sendable {
         var nextOpening = Int64.min
         /// Empty while nothing is deleted.
         var keepers: [Keeper] = []
+        /// The stamp of the catalogue from before the keepers read it; nil without a catalogue.
+        var stamp: CatalogueStamp?
         /// Why the directory cannot be opened; nil if it can.
         var failure: String?
         var isStopped = false
@@ -124,6 +126,7 @@ package final class IdleRetention: Sendable {
     /// Looks once, and deletes what is due. The timer calls it on the queue. Blocks on the disk.
     func look() {
         guard let recording = due() else { return release() }
+        forgetOldAnswers(recording)
         if state.withLock({ $0.keepers.isEmpty }) { open(recording) }
         for keeper in state.withLock({ $0.keepers }) {
             do throws(FileFailure) {
@@ -135,6 +138,16 @@ package final class IdleRetention: Sendable {
             }
             keeper.retention.check()
         }
+    }
+
+    /// If the catalogue was written since the keepers read it, ends them, and lets new ones begin after a pause. What they
+    /// know of uploads can be wrong: another process can record and upload in the same directory.
+    private func forgetOldAnswers(_ recording: ChannelConfiguration.Recording) {
+        let (isOpen, stamp) = state.withLock { (!$0.keepers.isEmpty, $0.stamp) }
+        guard isOpen, CatalogueStamp(in: recording.directory) != stamp else { return }
+        release()
+        let next = clock.now + Self.pause
+        state.withLock { $0.nextOpening = next }
     }
 
     /// Returns the recording whose files may be deleted now, with the rules that apply; nil if none may be.
@@ -158,10 +171,13 @@ package final class IdleRetention: Sendable {
     private func open(_ recording: ChannelConfiguration.Recording) {
         let now = clock.now
         guard state.withLock({ $0.nextOpening <= now }) else { return }
+        // The stamp is read before the catalogue. While a further write could leave it unchanged, nothing is opened.
+        let stamp = CatalogueStamp(in: recording.directory)
+        guard stamp?.isReliable ?? true else { return }
         do {
             let sources = recording.sources.map { SegmentName.channel(channel, source: $0) }
             let keepers = try ([channel] + sources).compactMap { try keeper(of: $0, recording) }
-            state.withLock { ($0.keepers, $0.failure) = (keepers, nil) }
+            state.withLock { ($0.keepers, $0.stamp, $0.failure) = (keepers, stamp, nil) }
         } catch {
             postpone(because: error)
         }
@@ -189,14 +205,13 @@ package final class IdleRetention: Sendable {
         if isNews { logger.info("old recordings are not deleted while the channel is not recorded: \(error)") }
     }
 
+    /// Ends the keepers. Their deletions are written to the catalogue one by one, so nothing is left to write. The
+    /// place is not finished, because this would write upload states that were read long ago to the catalogue.
     private func release() {
         let keepers = state.withLock { state in
             defer { state.keepers = [] }
             return state.keepers
         }
-        for keeper in keepers {
-            keeper.retention.stop()
-            keeper.place.finish {}
-        }
+        for keeper in keepers { keeper.retention.stop() }
     }
 }
