@@ -3,6 +3,7 @@
 import Archive
 import Catalogue
 import Foundation
+import Glibc
 import Media
 import RecordingSamples
 import Segmenter
@@ -164,6 +165,22 @@ struct IdleRetentionTests {
             ofItemAtPath: place.path(RecordDirectory.catalogueName))
         look(times: 1)
         #expect(files == [Self.first, Self.ofSource])
+    }
+
+    @Test("While another process records the channel in the directory, its files are not deleted")
+    func recordedByAnother() throws {
+        let open = URL(
+            fileURLWithPath: place.path("test_20261121T160310.123Z_000003.mp4" + SegmentName.openMark))
+        try Data("begun".utf8).write(to: open)
+        let file = try FileHandle(forUpdating: open)
+        #expect(flock(file.fileDescriptor, LOCK_EX) == 0)
+        retention.configure(recording(byAge))
+        look()
+        #expect(files.count == 3)
+        try file.close()
+        try FileManager.default.removeItem(at: open)
+        look()
+        #expect(files == [Self.ofSource])
     }
 
     /// Sets when the files of the channel ended, before the time of the system clock.

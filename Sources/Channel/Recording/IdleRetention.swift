@@ -187,12 +187,20 @@ package final class IdleRetention: Sendable {
         guard let rules = recording.retention else { return nil }
         let place = try RecordingPlace(existing: recording, channel: channel, logger: logger)
         let directory = place.directory
+        try Self.checkUse(of: channel, in: directory)
         let retention = Retention(
             directory: directory, channel: channel, rules: rules, leastFree: 0, vetoes: place.vetoes,
             observers: place.observers, clock: clock, wallClock: wallClock,
             newestRow: { ChannelLedger(directory: directory, channel: channel).newestEnd(before: .now) },
             logger: logger)
         return Keeper(place: place, retention: retention)
+    }
+
+    /// Throws if another process records `channel` in `directory`: that recording has a retention and rules of its own.
+    private static func checkUse(of channel: String, in directory: RecordDirectory) throws(FileFailure) {
+        let files = try directory.segments(of: channel)
+        guard files.contains(where: { !$0.isFinished && directory.isInUse($0.fileName) }) else { return }
+        throw FileFailure("delete old recordings in", directory.path, text: "another process records \(channel) there")
     }
 
     /// Opens the directory again after a pause. A failure is logged if it is another one than before.
