@@ -140,8 +140,8 @@ package final class IdleRetention: Sendable {
         }
     }
 
-    /// If the catalogue was written since the keepers read it, ends them, and lets new ones begin after a pause. What they
-    /// know of uploads can be wrong: another process can record and upload in the same directory.
+    /// If the catalogue was written since the keepers read it, ends them, and lets new ones begin after a pause. What
+    /// they know of uploads can be wrong: another process can record and upload in the same directory.
     private func forgetOldAnswers(_ recording: ChannelConfiguration.Recording) {
         let (isOpen, stamp) = state.withLock { (!$0.keepers.isEmpty, $0.stamp) }
         guard isOpen, CatalogueStamp(in: recording.directory) != stamp else { return }
