@@ -312,9 +312,9 @@ let package = Package(
         .testTarget(
             name: "ChannelTests",
             dependencies: [
-                "Archive", "Segmenter", "Studio", "Channel", "Encoder", "FanOut", "Ingest", "Kernels", "Media",
-                "Program", "Publisher", "RecordingSamples", "RTMP", "SourceClock", "Status", "TestSupport", "Upload",
-                logging,
+                "Archive", "Catalogue", "Segmenter", "Studio", "Channel", "Encoder", "FanOut", "Ingest", "Kernels",
+                "Media", "Program", "Publisher", "RecordingSamples", "RTMP", "SourceClock", "Status", "TestSupport",
+                "Upload", logging,
             ], swiftSettings: testSettings),
         .testTarget(
             name: "LibraryTests",

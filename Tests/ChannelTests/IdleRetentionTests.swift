@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Archive
+import Catalogue
 import Foundation
+import Glibc
 import Media
 import RecordingSamples
 import Segmenter
@@ -121,7 +123,7 @@ struct IdleRetentionTests {
         retention.configure(recording(rules))
         look()
         #expect(files.count == 3)
-        retention.confirm()
+        retention.confirm(retention.restore(recording(rules)))
         look()
         #expect(files == [Self.second, Self.ofSource])
     }
@@ -133,6 +135,62 @@ struct IdleRetentionTests {
         #expect(files.count == 3)
     }
 
+    @Test("Other limits stay out of use if other rules were configured since the recording began")
+    func otherRules() {
+        let rules = RetentionRules(maximumBytes: 1, minimumAge: .zero)
+        retention.configure(recording(byAge))
+        let recorded = retention.restore(recording(byAge))
+        retention.configure(recording(rules))
+        retention.confirm(recorded)
+        look()
+        #expect(files.count == 3)
+    }
+
+    @Test("A file that another process queues for upload in the meantime is not deleted")
+    func queuedByAnother() async throws {
+        try setEnd(minutesAgo: 45 - 600)
+        retention.configure(recording(byAge))
+        look(times: 3)
+        #expect(files.count == 3)
+
+        let other = Catalogue(directory: try RecordDirectory.prepare(place.path), channel: "test", logger: quiet)
+        other.noteUpload(.waiting, of: Self.first)
+        await withCheckedContinuation { done in other.finish { done.resume() } }
+        try setEnd(minutesAgo: 2)
+        look(times: 1)
+        #expect(files.count == 3)
+        // The catalogue was written some time ago.
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -60)],
+            ofItemAtPath: place.path(RecordDirectory.catalogueName))
+        look(times: 1)
+        #expect(files == [Self.first, Self.ofSource])
+    }
+
+    @Test("While another process records the channel in the directory, its files are not deleted")
+    func recordedByAnother() throws {
+        let open = URL(
+            fileURLWithPath: place.path("test_20261121T160310.123Z_000003.mp4" + SegmentName.openMark))
+        try Data("begun".utf8).write(to: open)
+        let file = try FileHandle(forUpdating: open)
+        #expect(flock(file.fileDescriptor, LOCK_EX) == 0)
+        retention.configure(recording(byAge))
+        look()
+        #expect(files.count == 3)
+        try file.close()
+        try FileManager.default.removeItem(at: open)
+        look()
+        #expect(files == [Self.ofSource])
+    }
+
+    /// Sets when the files of the channel ended, before the time of the system clock.
+    private func setEnd(minutesAgo: Double) throws {
+        for name in [Self.first, Self.second] {
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -60 * minutesAgo)], ofItemAtPath: place.path(name))
+        }
+    }
+
     @Test("Without a recording, without rules and after the end nothing is deleted, and rules return by a restore")
     func without() {
         look()
@@ -142,8 +200,8 @@ struct IdleRetentionTests {
         retention.configure(nil)
         look()
         #expect(files.count == 3)
-        retention.restore(recording(byAge))
-        retention.restore(recording(nil))
+        _ = retention.restore(recording(byAge))
+        _ = retention.restore(recording(nil))
         look()
         #expect(files == [Self.ofSource])
         retention.configure(recording(byAge, sources: ["cam"]))

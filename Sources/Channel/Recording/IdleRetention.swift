@@ -28,12 +28,16 @@ package final class IdleRetention: Sendable {
         var recording: ChannelConfiguration.Recording?
         /// Whether the channel has recorded with the rules of ``recording``.
         var isConfirmed = false
+        /// How often ``recording`` was set.
+        var number = 0
         /// Since when no recording works, in nanoseconds of the clock; nil while one works.
         var idleSince: Int64?
         /// When the directory is opened again after a failure, in nanoseconds of the clock.
         var nextOpening = Int64.min
         /// Empty while nothing is deleted.
         var keepers: [Keeper] = []
+        /// The stamp of the catalogue from before the keepers read it; nil without a catalogue.
+        var stamp: CatalogueStamp?
         /// Why the directory cannot be opened; nil if it can.
         var failure: String?
         var isStopped = false
@@ -98,21 +102,31 @@ package final class IdleRetention: Sendable {
         state.withLock { state in
             (state.recording, state.isConfirmed) = (recording, false)
             (state.idleSince, state.nextOpening) = (nil, .min)
+            state.number += 1
         }
     }
 
     /// Like ``configure(_:)``, but only if nothing is deleted by the rules of a recording now: the channel is open with
-    /// this recording after an earlier one was refused.
-    package func restore(_ recording: ChannelConfiguration.Recording?) {
+    /// this recording after an earlier one was refused. Returns the number of the rules that apply now, for
+    /// ``confirm(_:)``.
+    package func restore(_ recording: ChannelConfiguration.Recording?) -> Int {
         if state.withLock({ $0.recording == nil }) { configure(recording) }
+        return state.withLock { $0.number }
     }
 
-    /// Applies all limits from now on, because the channel has recorded with them. Returns at once.
-    package func confirm() { state.withLock { ($0.isConfirmed, $0.idleSince) = (true, nil) } }
+    /// Applies all limits from now on, because the channel has recorded with the rules of this number. Does nothing if
+    /// other rules were configured since. Returns at once.
+    package func confirm(_ number: Int) {
+        state.withLock { state in
+            guard state.number == number else { return }
+            (state.isConfirmed, state.idleSince) = (true, nil)
+        }
+    }
 
     /// Looks once, and deletes what is due. The timer calls it on the queue. Blocks on the disk.
     func look() {
         guard let recording = due() else { return release() }
+        forgetOldAnswers(recording)
         if state.withLock({ $0.keepers.isEmpty }) { open(recording) }
         for keeper in state.withLock({ $0.keepers }) {
             do throws(FileFailure) {
@@ -124,6 +138,16 @@ package final class IdleRetention: Sendable {
             }
             keeper.retention.check()
         }
+    }
+
+    /// If the catalogue was written since the keepers read it, ends them, and lets new ones begin after a pause. What
+    /// they know of uploads can be wrong: another process can record and upload in the same directory.
+    private func forgetOldAnswers(_ recording: ChannelConfiguration.Recording) {
+        let (isOpen, stamp) = state.withLock { (!$0.keepers.isEmpty, $0.stamp) }
+        guard isOpen, CatalogueStamp(in: recording.directory) != stamp else { return }
+        release()
+        let next = clock.now + Self.pause
+        state.withLock { $0.nextOpening = next }
     }
 
     /// Returns the recording whose files may be deleted now, with the rules that apply; nil if none may be.
@@ -147,10 +171,13 @@ package final class IdleRetention: Sendable {
     private func open(_ recording: ChannelConfiguration.Recording) {
         let now = clock.now
         guard state.withLock({ $0.nextOpening <= now }) else { return }
+        // The stamp is read before the catalogue. While a further write could leave it unchanged, nothing is opened.
+        let stamp = CatalogueStamp(in: recording.directory)
+        guard stamp?.isReliable ?? true else { return }
         do {
             let sources = recording.sources.map { SegmentName.channel(channel, source: $0) }
             let keepers = try ([channel] + sources).compactMap { try keeper(of: $0, recording) }
-            state.withLock { ($0.keepers, $0.failure) = (keepers, nil) }
+            state.withLock { ($0.keepers, $0.stamp, $0.failure) = (keepers, stamp, nil) }
         } catch {
             postpone(because: error)
         }
@@ -160,12 +187,20 @@ package final class IdleRetention: Sendable {
         guard let rules = recording.retention else { return nil }
         let place = try RecordingPlace(existing: recording, channel: channel, logger: logger)
         let directory = place.directory
+        try Self.checkUse(of: channel, in: directory)
         let retention = Retention(
             directory: directory, channel: channel, rules: rules, leastFree: 0, vetoes: place.vetoes,
             observers: place.observers, clock: clock, wallClock: wallClock,
             newestRow: { ChannelLedger(directory: directory, channel: channel).newestEnd(before: .now) },
             logger: logger)
         return Keeper(place: place, retention: retention)
+    }
+
+    /// Throws if another process records `channel` in `directory`: that recording has a retention and rules of its own.
+    private static func checkUse(of channel: String, in directory: RecordDirectory) throws(FileFailure) {
+        let files = try directory.segments(of: channel)
+        guard files.contains(where: { !$0.isFinished && directory.isInUse($0.fileName) }) else { return }
+        throw FileFailure("delete old recordings in", directory.path, text: "another process records \(channel) there")
     }
 
     /// Opens the directory again after a pause. A failure is logged if it is another one than before.
@@ -178,14 +213,13 @@ package final class IdleRetention: Sendable {
         if isNews { logger.info("old recordings are not deleted while the channel is not recorded: \(error)") }
     }
 
+    /// Ends the keepers. Their deletions are written to the catalogue one by one, so nothing is left to write. The
+    /// place is not finished, because this would write upload states that were read long ago to the catalogue.
     private func release() {
         let keepers = state.withLock { state in
             defer { state.keepers = [] }
             return state.keepers
         }
-        for keeper in keepers {
-            keeper.retention.stop()
-            keeper.place.finish {}
-        }
+        for keeper in keepers { keeper.retention.stop() }
     }
 }

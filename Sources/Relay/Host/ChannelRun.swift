@@ -178,10 +178,10 @@ final class ChannelRun: Sendable {
 
     /// Puts the opened channel on air. Blocks until it has ended; returns how it ended.
     private func run(_ channel: Channel, _ plan: ConfiguredChannel) -> ChannelEnd {
-        idleRetention.restore(plan.configuration.recording)
+        let rules = idleRetention.restore(plan.configuration.recording)
         control.opened(channel, by: number)
         let result = channel.run()
-        if channel.recordings.hasRecorded || channel.clips.hasRecorded { idleRetention.confirm() }
+        if channel.recordings.hasRecorded || channel.clips.hasRecorded { idleRetention.confirm(rules) }
         return result
     }
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Glibc
+
+/// Properties of a catalogue's database that show whether it was written.
+package struct CatalogueStamp: Sendable, Equatable {
+    /// If the database was modified at another time than within this many nanoseconds of now, any further write changes
+    /// its modification time, in every file system.
+    private static let coarsest: Int64 = 2_500_000_000
+
+    private let device: UInt64
+    private let number: UInt64
+    private let size: Int64
+    /// The modification time, in nanoseconds since 1970.
+    private let modified: Int64
+
+    /// The stamp of the database in `directory` now; nil without a database.
+    package init?(in directory: String) {
+        var info = stat()
+        guard lstat("\(directory)/\(CatalogueStore.fileName)", &info) == 0 else { return nil }
+        (device, number) = (UInt64(info.st_dev), UInt64(info.st_ino))
+        size = Int64(info.st_size)
+        modified = Int64(info.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(info.st_mtim.tv_nsec)
+    }
+
+    /// Whether any later write changes the stamp.
+    package var isReliable: Bool {
+        let age = UTCTime.now.milliseconds &* 1_000_000 &- modified
+        return age.magnitude > UInt64(Self.coarsest)
+    }
+}
