@@ -86,8 +86,9 @@ def uncounted(cell: cells.Cell, result: dict) -> list[str]:
             continue
         counted = totals["outputs"][name]["sent"] + totals["outputs"][name]["dropped"]
         if name == "victim" and cell.transport in cells.LISTENING:
-            # It counts for each receiver, from its first frame on, and not while there is none.
-            has_left = cell.fault.is_end and cell.use == "file" and cell.transport in cells.SRT
+            # It counts for each receiver, from its first frame on, and not while there is none. Before a file ends, nothing
+            # passes for so long that the receiver is given up.
+            has_left = cell.fault.is_end and cell.use == "file"
             is_one = result["victim"]["connections"] == 1 and not has_left
             expected = program - result["victim"]["late"] if is_one else None
         else:
