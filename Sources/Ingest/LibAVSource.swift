@@ -3,8 +3,9 @@
 internal import Dispatch
 internal import Media
 
-/// A file that libav reads. The file is played once, or in a loop. If its coding changes, it is opened again there. If a loop fails after it has delivered media, the
-/// file is opened again after 1 to 5 s, as often as necessary, unless a new attempt cannot repair the failure.
+/// A file that libav reads. The file is played once, or in a loop. If its coding changes, it is opened again there. If
+/// a loop fails after it has delivered media, the file is opened again after 1 to 5 s, as often as necessary, unless a
+/// new attempt cannot repair the failure.
 final class LibAVSource: MediaSource {
     let description: SourceDescription
     private let location: InputLocation

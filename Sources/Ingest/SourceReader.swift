@@ -206,8 +206,8 @@ final class SourceReader {
         inputEnded = false
     }
 
-    /// Ends a loop's round after a read error, or the part of the input in front of a change. Returns the position at which another reader can continue, in samples;
-    /// nil if this reader has delivered nothing.
+    /// Ends a loop's round after a read error, or the part of the input in front of a change. Returns the position at
+    /// which another reader can continue, in samples; nil if this reader has delivered nothing.
     func breakOff() -> Int64? {
         guard continues, timeline.beginRound() else { return nil }
         let end = timeline.start(in: rate)

@@ -30,7 +30,8 @@ package final class SourceFeed: SourceSink {
         var audio: AudioStore
         /// By how many samples the audio has been taken earlier than the program plays it.
         var audioAhead: Int64 = 0
-        /// The time at which the source last had video, for a source whose reading can be paused; see ``SourceFeed/newestVideo(at:)``.
+        /// The time at which the source last had video, for a source whose reading can be paused; see
+        /// ``SourceFeed/newestVideo(at:)``.
         var newest: Timestamp?
         /// The program frame to which a paced source's first frame is assigned, moved later by all stalls; nil before
         /// the source is played.

@@ -87,8 +87,9 @@ extension InputLocation {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }
 
-    /// Creates a demuxer of the bytes that arrive on an open connection, or of the rest of a file. Any host on the network may have sent them, so
-    /// formats that name files and addresses are refused: libavformat would open files of this machine.
+    /// Creates a demuxer of the bytes that arrive on an open connection, or of the rest of a file. Any host on the
+    /// network may have sent them, so formats that name files and addresses are refused: libavformat would open files
+    /// of this machine.
     private func demuxer(
         of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
     ) throws(IngestError) -> Demuxer {

@@ -2,7 +2,7 @@
 
 /// The server that a URL names.
 package struct ServerAddress: Sendable, Hashable {
-    /// The protocol, in lower case. Of nested protocols, as in `cache:http://…`, it is the innermost one.
+    /// The protocol, in lower case. In `cache:http://…` and other nested protocols, it is the innermost one.
     private let scheme: String
     /// The host and port as they are written, in lower case.
     private let place: String
