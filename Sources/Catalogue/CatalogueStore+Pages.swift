@@ -85,18 +85,22 @@ extension CatalogueStore {
     static func channels(_ database: Database) throws -> [String] {
         var tables = ["segments WHERE deleted IS NULL", "gaps WHERE true"]
         if try database.hasTable("events") { tables.append("events WHERE true") }
-        let names = try tables.map { table in
-            let next = "SELECT min(channel) FROM \(table)"
-            return try String.fetchSet(
-                database,
-                sql: """
-                    WITH RECURSIVE found (channel) AS (
-                        \(next) UNION ALL
-                        SELECT (\(next) AND channel > found.channel) FROM found WHERE found.channel IS NOT NULL)
-                    SELECT channel FROM found WHERE channel IS NOT NULL
-                    """)
-        }
+        let names = try tables.map { try channels(in: $0, database) }
         return names.reduce(into: Set<String>()) { $0.formUnion($1) }.sorted()
+    }
+
+    /// Returns the channels in `rows`, a table and a condition after `WHERE`. Reads one row for each channel, by an
+    /// index that begins with the channel.
+    static func channels(in rows: String, _ database: Database) throws -> Set<String> {
+        let next = "SELECT min(channel) FROM \(rows)"
+        return try String.fetchSet(
+            database,
+            sql: """
+                WITH RECURSIVE found (channel) AS (
+                    \(next) UNION ALL
+                    SELECT (\(next) AND channel > found.channel) FROM found WHERE found.channel IS NOT NULL)
+                SELECT channel FROM found WHERE channel IS NOT NULL
+                """)
     }
 
     /// The earliest start at which a file or gap of at most `longest` nanoseconds can reach into `range`.

@@ -79,15 +79,7 @@ extension CatalogueStore {
     /// Returns the channels that have entries, sorted. Reads an entry of each channel.
     static func uploadedChannels(_ database: Database) throws -> [String] {
         guard try database.hasTable("uploads") else { return [] }
-        let next = "SELECT min(channel) FROM uploads"
-        return try String.fetchAll(
-            database,
-            sql: """
-                WITH RECURSIVE found (channel) AS (
-                    \(next) UNION ALL
-                    SELECT (\(next) WHERE channel > found.channel) FROM found WHERE found.channel IS NOT NULL)
-                SELECT channel FROM found WHERE channel IS NOT NULL ORDER BY channel
-                """)
+        return try channels(in: "uploads WHERE true", database).sorted()
     }
 
     /// Returns the readable entries of a damaged database, in no particular order.
