@@ -53,6 +53,20 @@ struct RecordingsOptions: ParsableArguments {
     }
 }
 
+/// The options `--from` and `--to` of commands that list a part of an archive.
+struct RecordingsSpan: ParsableArguments {
+    @Option(help: ArgumentHelp("List from this moment on, in UTC, such as 2026-11-21T14:03:10Z.", valueName: "time"))
+    var from: String?
+
+    @Option(help: ArgumentHelp("List up to this moment, or +LENGTH, such as +1h.", valueName: "time"))
+    var to: String?
+
+    /// The part in milliseconds since 1970; nil means the whole archive. Throws if the options are invalid.
+    var range: Range<Int64>? { get throws { try ExportRange.optional(from: from, to: to) } }
+
+    func validate() throws { _ = try range }
+}
+
 /// `relay recordings list`: lists files and gaps.
 struct RecordingsListCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
@@ -64,22 +78,17 @@ struct RecordingsListCommand: BlockingCommand {
 
     @OptionGroup var options: RecordingsOptions
 
-    @Option(help: ArgumentHelp("List from this moment on, in UTC, such as 2026-11-21T14:03:10Z.", valueName: "time"))
-    var from: String?
-
-    @Option(help: ArgumentHelp("List up to this moment, or +LENGTH, such as +1h.", valueName: "time"))
-    var to: String?
+    @OptionGroup var span: RecordingsSpan
 
     @Option(help: ArgumentHelp("List at most this many files, gaps and events, the newest.", valueName: "number"))
     var last: Int?
 
     func validate() throws {
-        _ = try ExportRange.optional(from: from, to: to)
         if let last, last < 1 { throw ValidationError("--last is at least 1.") }
     }
 
     func work() throws {
-        let range = try ExportRange.optional(from: from, to: to)
+        let range = try span.range
         try options.withArchive { archive in
             let isWhole = range == nil && last == nil
             let contents = try isWhole ? archive.contents() : archive.page(range ?? 0..<Int64.max, limit: last ?? .max)

@@ -18,22 +18,17 @@ struct RecordingsUploadsCommand: BlockingCommand {
 
     @OptionGroup var options: RecordingsOptions
 
-    @Option(help: ArgumentHelp("List from this moment on, in UTC, such as 2026-11-21T14:03:10Z.", valueName: "time"))
-    var from: String?
-
-    @Option(help: ArgumentHelp("List up to this moment, or +LENGTH, such as +1h.", valueName: "time"))
-    var to: String?
+    @OptionGroup var span: RecordingsSpan
 
     @Option(help: ArgumentHelp("List at most this many, the newest.", valueName: "number"))
     var last: Int?
 
     func validate() throws {
-        _ = try ExportRange.optional(from: from, to: to)
         if let last, last < 1 { throw ValidationError("--last is at least 1.") }
     }
 
     func work() throws {
-        let range = try ExportRange.optional(from: from, to: to)
+        let range = try span.range
         try options.withArchive(needsFiles: false) { archive in
             let uploads = try archive.uploads(range ?? 0..<Int64.max, limit: last ?? .max)
             Terminal.put(options.json ? try RecordingsListing.json(uploads) : Self.text(uploads), to: STDOUT_FILENO)
