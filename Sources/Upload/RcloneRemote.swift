@@ -7,7 +7,7 @@ package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
     /// The remote with its colon, such as `archive:` or, for a backend without configuration, `:local:`.
     let remote: String
     /// The path on the remote, without a slash at the end; can be empty.
-    let path: String
+    private(set) var path: String
 
     /// Reads `text`; throws a sentence if it is invalid.
     ///
@@ -43,6 +43,13 @@ package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
     func place(of name: String) -> String {
         if path.isEmpty { return remote + name }
         return path.hasSuffix("/") ? remote + path + name : "\(remote)\(path)/\(name)"
+    }
+
+    /// Returns the folder `name` in this one.
+    func folder(_ name: String) -> RcloneRemote {
+        var folder = self
+        folder.path = String(place(of: name).dropFirst(remote.count))
+        return folder
     }
 
     package var description: String { remote + path }

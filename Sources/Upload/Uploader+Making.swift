@@ -12,6 +12,15 @@ package enum UploadTarget: Sendable, Equatable {
     case remote(RcloneRemote, limit: String?)
     /// The program at this path is run for each file.
     case command(String)
+
+    /// The target of the files of a second record directory. Their names are those of the first directory's files, but
+    /// their content can differ, for example after a gap. So at a remote they are copied to a folder of their own.
+    package var ofSecondDirectory: UploadTarget {
+        switch self {
+        case .remote(let remote, let limit): .remote(remote.folder("also"), limit: limit)
+        case .command: self
+        }
+    }
 }
 
 extension Uploader {
