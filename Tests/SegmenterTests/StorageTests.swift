@@ -150,6 +150,18 @@ private final class Counter: Sendable {
         #expect(third.admit().requiredBytes == 204_000_000 + 2 * 12_000_000, "what is written is needed no more")
         let successor = try make(disk, ManualClock(), ledger: ledger, owner: "one")
         #expect(successor.admit().requiredBytes == 2 * 204_000_000, "it takes the place of the first")
+        // The entry of a guard is there for as long as the guard is.
+        withExtendedLifetime([one, two, third, successor]) {}
+    }
+
+    @Test func `A recording that was set up and never began leaves its disk space to others`() throws {
+        let (disk, ledger) = (FakeDisk(free: 900_000_000), SpaceLedger())
+        var dropped: StorageGuard? = try make(disk, ManualClock(), ledger: ledger, owner: "one")
+        #expect(dropped?.admit().isAdmitted == true)
+        let other = try make(disk, ManualClock(), ledger: ledger, owner: "two")
+        #expect(other.admit().requiredBytes == 2 * 204_000_000)
+        dropped = nil
+        #expect(other.admit().requiredBytes == 204_000_000)
     }
 
     @Test func `After a restart a recording starts if enough files may be deleted for it`() throws {

@@ -84,6 +84,9 @@ package final class StorageGuard: Sendable {
         state = Mutex(State(policy: policy, generation: directory.generation))
     }
 
+    // A recording that was set up and never began has an entry in the ledger, too.
+    deinit { release() }
+
     /// Adapts the guard if the directory's file system was replaced: the new one has another size, and the open file is
     /// not on it.
     private func follow(_ found: Result<DiskSpace, FileFailure>) {
