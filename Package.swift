@@ -307,7 +307,9 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "StudioTests",
-            dependencies: ["Ingest", "Kernels", "Media", "Program", "Status", "Studio", "TestSupport", logging],
+            dependencies: [
+                "Catalogue", "Ingest", "Kernels", "Media", "Program", "Status", "Studio", "TestSupport", logging,
+            ],
             swiftSettings: testSettings),
         .testTarget(
             name: "ChannelTests",

@@ -7,30 +7,42 @@ internal import Media
 internal import Program
 
 extension Channel {
-    /// Starts a recording while the channel is on air. The recording's first file begins with the next keyframe; the
-    /// outputs are not affected. Blocks until the record directory and the remote for uploads have answered: at most 22
-    /// s, unless the file system hangs. Throws ``ChannelFailure`` if the recording cannot be started, and
-    /// ``RecordingSlotError`` if the channel is being recorded already.
+    /// Starts a recording while the channel is on air, in the second directory, too. The first files begin with the next
+    /// keyframe; the outputs are not affected. Blocks until the record directories and the remote for uploads have
+    /// answered: at most 32 s, unless a file system hangs. Throws ``ChannelFailure`` if no recording can be started, and
+    /// ``RecordingSlotError`` if the channel is being recorded already. If one of two recordings cannot be started, this
+    /// is retried in the background.
     package func startRecording(_ configuration: ChannelConfiguration.Recording) throws {
-        try recordings.start {
-            let place = try RecordingPlace(configuration, channel: name, logger: logger)
-            return try Recording(configuration, in: place, of: recorded(configuration))
+        do {
+            try recordings.first.start { try make(configuration) }
+        } catch let failure as ChannelFailure where failure.cause != .configuration {
+            guard startSecond(of: configuration, isRetried: false), lack(configuration, because: failure) else {
+                throw failure
+            }
+            return
         }
+        startSecond(of: configuration, isRetried: true)
     }
 
     /// Replaces the current recording by a new one, which is started in the same way as by ``startRecording(_:)``. If
     /// the new recording cannot be started, the current recording continues, and the error is thrown. If there is no
-    /// current recording either, the start is instead retried in the background, and the result is false.
-    package func replaceRecording(_ configuration: ChannelConfiguration.Recording) throws -> Bool {
+    /// current recording either, the start is instead retried in the background, and the result is false. With
+    /// `keepsFirst`, a current recording in the record directory continues, and only the one in the second directory is
+    /// replaced.
+    package func replaceRecording(
+        _ configuration: ChannelConfiguration.Recording, keepsFirst: Bool = false
+    ) throws -> Bool {
+        let isRecorded =
+            if keepsFirst, recordings.first.current != nil { true } else { try replaceFirst(configuration) }
+        replaceSecond(of: configuration)
+        return isRecorded
+    }
+
+    private func replaceFirst(_ configuration: ChannelConfiguration.Recording) throws -> Bool {
         do {
-            try recordings.replace {
-                let place = try RecordingPlace(configuration, channel: name, logger: logger)
-                var program = try recorded(configuration)
-                // A recording that would have to wait for disk space is refused here, so that the current recording
-                // continues.
-                if recordings.current != nil { program.hasOutputs = false }
-                return try Recording(configuration, in: place, of: program)
-            }
+            // A recording that would have to wait for disk space is refused here, so that the current recording
+            // continues.
+            try recordings.first.replace { try make(configuration, canWait: recordings.first.current == nil) }
             return true
         } catch let failure as ChannelFailure {
             guard lack(configuration, because: failure) else { throw failure }
@@ -38,26 +50,43 @@ extension Channel {
         }
     }
 
-    /// Sets up the recording that begins with the program. If the setup fails and `canLack` is true, the program begins
-    /// without a recording, and the setup is retried in the background.
+    /// Sets up the recordings that begin with the program. If the setup in the record directory fails, and `canLack` is
+    /// true or there is a recording in the second directory, the program begins without it, and the setup is retried in
+    /// the background.
     func prepare(
-        _ configuration: ChannelConfiguration.Recording, in place: Result<RecordingPlace, ChannelFailure>, canLack: Bool
+        _ configuration: ChannelConfiguration.Recording, in places: RecordingPlaces, canLack: Bool
     ) throws(ChannelFailure) {
         do throws(ChannelFailure) {
-            recordings.prepare(try Recording(configuration, in: place.get(), of: recorded(configuration)))
+            recordings.first.prepare(try Recording(configuration, in: places.first.get(), of: recorded(configuration)))
+            prepareSecond(of: configuration, in: places)
         } catch {
-            guard canLack, lack(configuration, because: error) else { throw error }
+            let hasSecond = prepareSecond(of: configuration, in: places)
+            let canContinue = canLack || hasSecond && error.cause != .configuration
+            guard canContinue, lack(configuration, because: error) else { throw error }
         }
+    }
+
+    /// Sets up a recording with `configuration`. Blocks until the file system has answered, but at most `patience` if
+    /// that is not nil. Without `canWait`, a recording that would have to wait for disk space is refused.
+    func make(
+        _ configuration: ChannelConfiguration.Recording, patience: Duration? = .seconds(10), canWait: Bool = true
+    ) throws(ChannelFailure) -> Recording {
+        let place = try RecordingPlace(
+            configuration, channel: name, patience: patience, asksRemote: configuration.beside == nil,
+            logger: configuration.logger(logger))
+        var program = try recorded(configuration)
+        if !canWait { program.hasOutputs = false }
+        return try Recording(configuration, in: place, of: program)
     }
 
     /// After `failure`, schedules further attempts in the background to set up the recording. Returns false, and does
     /// nothing, if the channel has another recording.
     private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
-        let isLacking = recordings.lack("\(failure)") { [weak self] in
+        let logger = configuration.logger(logger)
+        let isLacking = recordings.first.lack("\(failure)") { [weak self] in
             guard let self else { throw RecordingSlotError.over }
             // The retry runs on the slot's own queue, which is allowed to block until the file system answers.
-            let place = try RecordingPlace(configuration, channel: name, patience: nil, logger: logger)
-            let recording = try Recording(configuration, in: place, of: recorded(configuration))
+            let recording = try make(configuration, patience: nil)
             logger.notice("the recording is possible now")
             return recording
         }
@@ -65,29 +94,29 @@ extension Channel {
         return isLacking
     }
 
-    /// Stops the recording while the channel stays on air. The recording's file is closed, and handed over for upload,
-    /// in the background. Returns at once.
+    /// Stops the recordings while the channel stays on air. Their files are closed, and handed over for upload, in the
+    /// background. Returns at once.
     package func stopRecording() throws(RecordingSlotError) { try recordings.stop() }
 
-    /// Begins a new file of the recording with the next keyframe. Returns at once. The result is false if there is no
+    /// Begins a new file of each recording with the next keyframe. Returns at once. The result is false if there is no
     /// recording.
     @discardableResult
     package func cutRecording() -> Bool {
-        guard let recording = recordings.current else { return false }
-        recording.cut()
-        return true
+        let recordings = recordings.current
+        for recording in recordings { recording.cut() }
+        return !recordings.isEmpty
     }
 
     /// Marks the moment `time` of the program, in nanoseconds, with `text`. Returns at once.
     package func mark(_ text: String, at time: Int64) {
         for encoding in [stream] + program.renditions.map(\.stream) { encoding.mark(text, at: time) }
-        recordings.current?.mark(text, at: time)
+        for recording in recordings.current { recording.mark(text, at: time) }
         logger.info("marked: \(text)", metadata: [LogKey.event: "\(EventKind.marker.rawValue)"])
     }
 
-    /// Records an operator's action in the log and in the catalogue.
+    /// Records an operator's action in the log and in the catalogues.
     package func note(_ text: String, output: String? = nil) {
-        recordings.current?.noteEvent("operator", text)
+        recordings.noteEvent("operator", text)
         var metadata: Logger.Metadata = [LogKey.event: "\(EventKind.operator.rawValue)"]
         metadata["output"] = output.map { "\($0)" }
         logger.notice("\(text)", metadata: metadata)
@@ -107,8 +136,10 @@ extension Channel {
             gop: rendition?.settings.gop ?? program.gop,
             description: rendition?.encoder.description ?? hub.description,
             keyframes: rendition?.encoder ?? program.keyframes, ledger: resources.ledger, queues: resources.queues,
-            clock: clock, logger: logger)
+            clock: clock, logger: configuration.logger(logger))
         recorded.rendition = rendition
+        // Each of two directories is to have room for the complete recording, even if both are on one disk.
+        if configuration.beside != nil { recorded.owner = "\(name) (second directory)" }
         guard !configuration.sources.isEmpty else { return recorded }
         recorded.sources = program.recordedSources
         // Packets of the live sources are kept from now on, so that the first packet of each source's recording can be

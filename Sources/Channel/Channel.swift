@@ -36,7 +36,7 @@ package final class Channel: Sendable {
     package var director: Director? { program.director }
     /// The live outputs, which can be changed while the program runs.
     package let outputs: OutputSet
-    package let recordings: RecordingSlot
+    package let recordings: ChannelRecordings
     /// The recording for clips that are taken while nothing else is recorded.
     package let clips: RecordingSlot
     /// The work that has to finish before the channel ends.
@@ -47,10 +47,11 @@ package final class Channel: Sendable {
 
     var clock: any MonotonicClock { resources.clock }
 
-    /// Prepares the record directory, opens inputs and encoder, and asks the storage guard whether there is enough
+    /// Prepares the record directories, opens inputs and encoder, and asks the storage guards whether there is enough
     /// space. Nothing is on air yet. Blocks until the inputs answer, or until `opening` is cancelled. Throws
     /// ``ChannelFailure``. With `canLackRecording`, the channel is opened even if its recording cannot be set up;
-    /// setting up the recording is then retried in the background.
+    /// setting up the recording is then retried in the background. The same happens if the recording in the second
+    /// directory cannot be set up, or only that one can.
     package init(
         _ configuration: ChannelConfiguration, resources: HostResources = HostResources(),
         opening: ChannelOpening? = nil, canLackRecording: Bool = false, logger: Logger
@@ -61,12 +62,10 @@ package final class Channel: Sendable {
         self.resources = resources
         self.logger = logger
         let clock = resources.clock
-        let place = configuration.recording.map { recording in
-            Result { () throws(ChannelFailure) in
-                try RecordingPlace(recording, channel: configuration.name, logger: logger)
-            }
+        let places = configuration.recording.map {
+            RecordingPlaces($0, channel: configuration.name, logger: logger)
         }
-        if !canLackRecording { _ = try place?.get() }
+        if !canLackRecording, let failure = places?.failure { throw failure }
         let hub = PacketStream(delivery: configuration.copies ? .immediate : .withFrames)
         self.hub = hub
         let listening = try ChannelListening(
@@ -79,7 +78,7 @@ package final class Channel: Sendable {
         // Outputs are checked before the input is opened. Opening an input can block, and a wrong output must be
         // reported at once.
         let definitions = try Self.definitions(of: configuration, in: context)
-        let recordings = RecordingSlot(hub: hub, group: ending)
+        let recordings = ChannelRecordings(hub: hub, group: ending)
         self.recordings = recordings
         clips = RecordingSlot(hub: hub, group: ending)
         program = try Self.program(
@@ -91,8 +90,8 @@ package final class Channel: Sendable {
         }
         outputs = OutputSet(stream: hub, renditions: streams, clock: clock, logger: logger)
         do throws(ChannelFailure) {
-            if let recording = configuration.recording, let place, !recording.isForClips {
-                try prepare(recording, in: place, canLack: canLackRecording)
+            if let recording = configuration.recording, let places, !recording.isForClips {
+                try prepare(recording, in: places, canLack: canLackRecording)
             }
             try add(definitions)
         } catch {
@@ -109,7 +108,7 @@ package final class Channel: Sendable {
 
     private static func program(
         of configuration: ChannelConfiguration, in context: OutputContext, listening: ChannelListening,
-        recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
+        recordings: ChannelRecordings, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any ChannelProgram {
         let hub = context.resources.stream
         if configuration.copies {
@@ -155,7 +154,7 @@ package final class Channel: Sendable {
 
     /// A snapshot of the complete channel.
     package var status: ChannelStatus {
-        let (recording, clips) = (recordings.status, clips.status)
+        let (recording, clips) = (recordings.first.status, clips.status)
         var status = program.status
         status.outputs = outputs.statuses
         (status.recorder, status.clipsRecorder) = (recording.recorder, clips.recorder)
@@ -165,7 +164,8 @@ package final class Channel: Sendable {
         status.retention = recording.retention ?? clips.retention
         status.upload = recording.upload ?? clips.upload
         status.sourceRecordings = recording.sources.isEmpty ? nil : recording.sources
-        status.recordedRendition = recordings.current?.rendition
+        status.secondRecording = recordings.secondStatus
+        status.recordedRendition = recordings.current.first?.rendition
         return status
     }
 

@@ -59,7 +59,7 @@ package protocol ControlledChannel: Sendable {
     /// Makes an output connect now, instead of at the time of its next attempt. Returns at once.
     func retryOutput(_ name: String) throws(Refusal)
 
-    /// Starts the recording. Blocks until the record directory has answered, for at most 22 s.
+    /// Starts the recording, in each of its directories. Blocks until they have answered, for at most 32 s.
     func startRecording() throws(Refusal)
     /// Stops the recording; ``startRecording()`` starts it again. Returns at once.
     func stopRecording() throws(Refusal)

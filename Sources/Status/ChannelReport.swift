@@ -68,8 +68,10 @@ package struct ChannelReport: Sendable, Encodable {
 
     /// Whether any output is live.
     package var isOnAir: Bool { status?.outputs.contains { $0.state == .live } ?? false }
-    /// Whether the program is being recorded.
-    package var isRecording: Bool { status?.recorder?.state == .recording }
+    /// Whether the program is being recorded, in any directory.
+    package var isRecording: Bool {
+        [status?.recorder?.state, status?.secondRecording?.recorder?.state].contains(.recording)
+    }
 
     /// The number of problems: outputs that should be on air and are not; a recording that should be running and is
     /// not, including one for clips; sources that are missing; alarms; a disk that is becoming full; renditions whose
@@ -81,14 +83,16 @@ package struct ChannelReport: Sendable, Encodable {
         let alarms = [status.monitor?.silence, status.monitor?.black, status.monitor?.frozen].count {
             $0?.isActive ?? false
         }
-        let recorders = [status.recorder?.state] + (status.sourceRecordings ?? []).map(\.recorder?.state)
+        let second = status.secondRecording
+        let recorders =
+            [status.recorder?.state, second?.recorder?.state]
+            + (status.sourceRecordings ?? []).map(\.recorder?.state)
         let recorder = isRecordingWanted ? recorders.count { [.suspended, .failed].contains($0) } : 0
         let clips = [.suspended, .failed].contains(status.clipsRecorder?.state) ? 1 : 0
-        let storage = status.storage.map { $0.state == .ok ? 0 : 1 } ?? 0
+        let storage = [status.storage, second?.storage].count { $0.map { $0.state != .ok } ?? false }
         let renditions = status.renditions?.count { $0.failure != nil } ?? 0
-        let uploads = ([status.upload] + (status.sourceRecordings ?? []).map(\.upload)).count { upload in
-            upload.map { $0.failingFiles > 0 } ?? false
-        }
+        let allUploads = [status.upload, second?.upload] + (status.sourceRecordings ?? []).map(\.upload)
+        let uploads = allUploads.count { $0.map { $0.failingFiles > 0 } ?? false }
         return outputs + sources + alarms + recorder + clips + storage + renditions + uploads
     }
 

@@ -38,6 +38,8 @@ package struct ChannelStatus: Sendable, Codable {
     package var storage: StorageStatus?
     package var retention: RetentionStatus?
     package var upload: UploadStatus?
+    /// The status of the recording in the second directory; nil if there is no such directory.
+    package var secondRecording: SecondRecordingStatus?
     /// The status of the recordings of the program's sources; nil if they are not recorded.
     package var sourceRecordings: [SourceRecordingStatus]?
     /// The status of a program that is passed through; the status of the encoder is then meaningless.

@@ -25,6 +25,22 @@ package struct RecordingStatus: Sendable, Codable {
     }
 }
 
+/// The status of the recording in a channel's second directory.
+package struct SecondRecordingStatus: Sendable, Codable {
+    /// The path of the directory, as it is configured.
+    package var directory: String
+    package var recorder: RecorderStatus?
+    package var storage: StorageStatus?
+    package var retention: RetentionStatus?
+    package var upload: UploadStatus?
+
+    /// The status of a recording in `directory`; `status` never contains recordings of sources.
+    package init(directory: String, _ status: RecordingStatus) {
+        self.directory = directory
+        (recorder, storage, retention, upload) = (status.recorder, status.storage, status.retention, status.upload)
+    }
+}
+
 /// The status of the recording of one of several sources.
 package struct SourceRecordingStatus: Sendable, Codable {
     /// How a source is recorded.

@@ -175,7 +175,8 @@ final class PassthroughBench: Sendable {
     init(_ inputs: FakeInputs, _ configuration: ChannelConfiguration, clock: any MonotonicClock) throws {
         self.inputs = inputs
         passthrough = try Passthrough(
-            configuration, into: hub, recordings: RecordingSlot(hub: hub, group: DispatchGroup()), listening: inputs,
+            configuration, into: hub, recordings: ChannelRecordings(hub: hub, group: DispatchGroup()),
+            listening: inputs,
             clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         hub.begin(passthrough.description, keyframes: passthrough.keyframes)
         hub.add(air)

@@ -44,7 +44,9 @@ struct CtlTests {
                "nextAttemptSeconds":1.25},
               {"name":"pull","state":"waiting","address":"srt://host:2","detail":"waiting for a caller"}],
              "recorder":{"state":"stopped","totalBytes":1500000},
-             "storage":{"state":"ok","freeBytes":2500,"secondsUntilFull":60}}
+             "storage":{"state":"ok","freeBytes":2500,"secondsUntilFull":60},
+             "secondRecording":{"directory":"/b","recorder":{"state":"failed","lastError":"no disk"},
+              "storage":{"state":"stopped","freeBytes":0}}}
             """
         let channel = try JSONDecoder().decode(CtlChannel.self, from: Data(json.utf8))
         #expect(
@@ -59,6 +61,9 @@ struct CtlTests {
                    output    pull    waiting for a caller     srt://host:2
                    record            stopped by the operator  1.5 MB
                    disk              ok                       2.5 kB free  full in 00:01:00
+                   also      /b
+                   record            failed                   no disk
+                   disk              stopped                  0 B free
 
                 """)
     }

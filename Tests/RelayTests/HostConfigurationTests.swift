@@ -80,6 +80,36 @@ struct HostConfigurationTests {
         }
     }
 
+    @Test("Two channels are refused if files of the same names would be in one directory, which can be a second one")
+    func recordedTwice() {
+        for (other, name) in [
+            ("directory: /tmp/a", "show-cam1"), ("directory: /tmp/b, also: /tmp/a", "show-cam1"),
+            ("directory: /tmp/b", nil), ("directory: /tmp/b, also: /tmp/c", nil),
+        ] as [(String, String?)] {
+            let found = faults(
+                """
+                channels:
+                  - name: show
+                    inputs: [{address: "test:", name: cam1}, {address: "test:", name: cam2}]
+                    recording: {directory: /tmp/a, also: /tmp/c, sources: true}
+                  - {name: show-cam1, input: "test:", recording: {\(other)}}
+                """)
+            #expect(found.count == (name == nil ? 0 : 1), "\(other): \(found)")
+            #expect(found.allSatisfy { $0.contains("Files called \(name ?? "") would be those of two channels") })
+        }
+    }
+
+    @Test("A second directory that is the first one is refused at its key in the configuration file")
+    func secondDirectory() {
+        let found = faults(
+            """
+            channels:
+              - {name: a, input: "test:", recording: {directory: /tmp/a, also: /tmp/b/../a}}
+            """)
+        #expect(found.count == 1 && found.first?.hasPrefix("relay.yaml:2:") == true, "\(found)")
+        #expect(found.first?.contains("channels[0].recording.also: recording.also: /tmp/b/../a and /tmp/a") == true)
+    }
+
     @Test("Every flag has a key in the configuration file, and every key has a flag")
     func isComplete() {
         let help = RunCommand.helpMessage(columns: 10_000)
@@ -126,6 +156,7 @@ struct HostConfigurationTests {
         #expect(studio.outputNames == ["srt-1", "platform", "rtmp-1", "hls-1"] && studio.sources[0].backups.count == 2)
         #expect(studio.sources[0].input.tracks.audioOffset == .milliseconds(40) && studio.sources[0].input.isReference)
         #expect(studio.recording?.isClockAligned == true && studio.encoder.gop == .seconds(2))
+        #expect(studio.recording?.also == "/mnt/second/studio")
         #expect(studio.outputs[1].rendition == "archive" && studio.recording?.rendition == "archive")
         #expect(studio.recordedEncoder.rateControl == .bitrate(12_000_000) && studio.recordedEncoder.tune == nil)
         let show = file.channels[3].configuration

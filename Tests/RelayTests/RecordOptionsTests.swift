@@ -53,6 +53,7 @@ struct RecordOptionsTests {
             ["--segment", "1h"], ["--segment-align", "clock"], ["--record-format", "ts"], ["--record-name", "{start}"],
             ["--timezone", "UTC"], ["--sync", "never"], ["--expect", "1h"], ["--disk-warn", "1h"],
             ["--disk-reserve", "1GB"], ["--record-sources"], ["--replay", "1m"], ["--clips-only"],
+            ["--record-also", "e"],
         ])
     func withoutRecord(flag: [String]) {
         do {
@@ -61,6 +62,20 @@ struct RecordOptionsTests {
         } catch {
             #expect(RunCommand.message(for: error).hasPrefix("\(flag[0]) is for recordings"))
         }
+    }
+
+    @Test("A second directory gets a recording of its own; the same directory, and one in the other, is refused")
+    func alsoRecorded() throws {
+        let recording = try #require(try recording("--record-also", "e", "--segment", "10m"))
+        #expect(recording.also == "e" && recording.second?.directory == "e")
+        #expect(recording.second?.length == .duration(.seconds(600)))
+        #expect(try self.recording()?.second == nil)
+        for directory in ["d", "d/", "./d", "e/../d", "d/e", "."] {
+            let refusal = refusal("--record-also", directory)
+            #expect(refusal.hasPrefix("--record-also: "), "\(directory)")
+            #expect(refusal.contains("the same directory, or one is in the other"), "\(directory)")
+        }
+        #expect(refusal("--record-also", "").contains("--record-also is empty"))
     }
 
     @Test("The replay buffer is 10 s by default with --clips-only, and --replay accepts 1 s to 5 min")

@@ -137,7 +137,7 @@ struct RenderTests {
             configuration,
             listening: ChannelListening(
                 configuration, resources: HostResources(), opening: ChannelOpening(), logger: logger),
-            recordings: RecordingSlot(hub: PacketStream(), group: DispatchGroup()), clock: SystemClock(),
+            recordings: ChannelRecordings(hub: PacketStream(), group: DispatchGroup()), clock: SystemClock(),
             logger: logger)
         defer { inputs.stop() }
         let source = try #require(inputs.director?.report.sources.first)

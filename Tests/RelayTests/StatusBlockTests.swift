@@ -190,6 +190,22 @@ struct StatusBlockTests {
         #expect(lines(now)[1].hasSuffix("no space"))
     }
 
+    @Test("The recording in a second directory has a status line and totals of its own, which name the directory")
+    func secondRecording() {
+        var now = status(frames: 0)
+        now.recorder = RecorderStatus()
+        var recorder = RecorderStatus()
+        (recorder.state, recorder.lastError) = (.failed, "no disk")
+        now.secondRecording = SecondRecordingStatus(directory: "/mnt/b", RecordingStatus(recorder: recorder))
+        #expect(lines(now)[1].hasPrefix("record    waiting"))
+        #expect(lines(now)[2] == "also      failed       in /mnt/b  no disk")
+        let summary = StatusBlock(now: now, before: nil, interval: 0).summary
+        #expect(summary.hasSuffix("recorded in /mnt/b: 0 frames, 0 files, 0 B, 0 frames in 0 gaps"))
+        #expect(summary.contains(" | recorded: 0 frames"))
+        now.secondRecording = nil
+        #expect(lines(now).count == 2)
+    }
+
     @Test("In the log the status is a single line with the content of all status lines")
     func line() {
         var now = status(frames: 0)

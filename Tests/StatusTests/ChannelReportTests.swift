@@ -52,6 +52,10 @@ import Upload
             ageSeconds: 0.5)
         status.retention = RetentionStatus()
         status.upload = UploadStatus()
+        status.secondRecording = SecondRecordingStatus(
+            directory: "/second",
+            RecordingStatus(
+                recorder: recorder, storage: status.storage, retention: RetentionStatus(), upload: UploadStatus()))
         status.sourceRecordings = [
             SourceRecordingStatus(
                 source: "one", recorder: recorder, storage: status.storage, encoder: EncoderStatus(), droppedFrames: 0,
@@ -164,11 +168,14 @@ import Upload
         ("black", { $0.monitor?.black?.isActive = true }),
         ("frozen video", { $0.monitor?.frozen?.isActive = true }),
         ("the recording failed", { $0.recorder?.state = .failed }),
+        ("the recording in the second directory failed", { $0.secondRecording?.recorder?.state = .failed }),
         ("the recording of a source is suspended", { $0.sourceRecordings?[0].recorder?.state = .suspended }),
         ("the recording for clips failed", { $0.clipsRecorder?.state = .failed }),
         ("the disk is getting full", { $0.storage?.state = .warning }),
+        ("the disk of the second directory is full", { $0.secondRecording?.storage?.state = .stopped }),
         ("a rendition's encoder failed", { $0.renditions?[0].failure = "it failed" }),
         ("an upload fails", { $0.upload?.failingFiles = 3 }),
+        ("an upload from the second directory fails", { $0.secondRecording?.upload?.failingFiles = 2 }),
         ("a source's upload fails", { $0.sourceRecordings?[0].upload?.failingFiles = 1 }),
     ]
 
@@ -191,9 +198,10 @@ import Upload
     @Test func `Unwanted recordings, paused or stopped outputs and ended sources are not problems`() {
         var status = anyStatus()
         status.recorder?.state = .failed
+        status.secondRecording?.recorder?.state = .failed
         status.sourceRecordings?[0].recorder?.state = .failed
         var report = makeReport(status)
-        #expect(report.problems == 2)
+        #expect(report.problems == 3)
         report.isRecordingWanted = false
         #expect(report.problems == 0)
         // Outputs that were paused or are over, and sources that have ended, are as they should be.
@@ -212,11 +220,13 @@ import Upload
         }
     }
 
-    @Test func `A channel counts as on air while an output is live, and as recording while its recorder records`() {
+    @Test func `A channel is on air while an output is live, and recording while one of its recorders records`() {
         var report = makeReport(anyStatus())
         #expect(report.isOnAir && report.isRecording)
         for index in 0..<3 { report.status?.outputs[index].state = .connecting }
         report.status?.recorder?.state = .waiting
+        #expect(!report.isOnAir && report.isRecording)
+        report.status?.secondRecording?.recorder?.state = .failed
         #expect(!report.isOnAir && !report.isRecording)
         report.status?.outputs[2].state = .live
         #expect(report.isOnAir)

@@ -25,7 +25,7 @@ struct DirectorMemoryTests {
             bus, sources: sources, audio: .follow, slate: SlateScene(SlatePattern.frame(format, lines: [])),
             format: format,
             scenes: [], overlays: try Overlays([], format: format), stingers: [],
-            recording: { nil },
+            recordings: { [] },
             playing: RunDownPlaying(
                 clock: SystemClock(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
         if let runDown {

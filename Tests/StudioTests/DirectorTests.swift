@@ -28,7 +28,9 @@ struct DirectorStage {
     let director: Director
     let file: NotedFile
 
-    init(audio: Director.AudioChoice = .follow) throws {
+    init(
+        audio: Director.AudioChoice = .follow, recordings: @escaping @Sendable () -> [any SceneRecording] = { [] }
+    ) throws {
         let (bus, file) = (Bus(), NotedFile())
         var delivered = FeedStatus()
         (delivered.framesLate, delivered.framesDropped) = (3, 5)
@@ -44,7 +46,7 @@ struct DirectorStage {
         director = Director(
             bus, sources: sources, audio: audio, slate: SlateScene(SlatePattern.frame(Self.format, lines: [])),
             format: Self.format, scenes: [("duo", Self.duo)], overlays: try Overlays([], format: Self.format),
-            stingers: [], recording: { nil }, playing: RunDownPlaying(clock: SystemClock(), logger: quiet))
+            stingers: [], recordings: recordings, playing: RunDownPlaying(clock: SystemClock(), logger: quiet))
     }
 
     /// Creates a client's request.

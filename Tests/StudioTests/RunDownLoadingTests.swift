@@ -21,7 +21,7 @@ struct RunDownLoadingTests {
         let director = Director(
             Bus(), sources: sources, audio: .follow, slate: SlateScene(SlatePattern.frame(format, lines: [])),
             format: format, scenes: [], overlays: try Overlays([], format: format), stingers: [],
-            recording: { nil },
+            recordings: { [] },
             playing: RunDownPlaying(
                 clock: SystemClock(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
         try director.loadRunDown("{name: first, segments: [{source: cam1, audio: audio}]}")

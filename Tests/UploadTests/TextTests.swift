@@ -30,6 +30,22 @@ struct TextTests {
         #expect(try RcloneRemote(parsing: "a b:x").place(of: "2026/a.mp4") == "a b:x/2026/a.mp4")
     }
 
+    @Test("Files of a second record directory are uploaded to a folder of their own, so that they replace no others")
+    func secondDirectory() throws {
+        for (text, place) in [
+            ("archive:bucket/path", "archive:bucket/path/also/a.mp4"), ("archive:", "archive:also/a.mp4"),
+            ("archive:/", "archive:/also/a.mp4"), (":local:/mnt/x", ":local:/mnt/x/also/a.mp4"),
+        ] {
+            let target = UploadTarget.remote(try RcloneRemote(parsing: text), limit: "1M").ofSecondDirectory
+            guard case .remote(let remote, let limit) = target else {
+                Issue.record("\(target)")
+                continue
+            }
+            #expect(remote.place(of: "a.mp4") == place && limit == "1M")
+        }
+        #expect(UploadTarget.command("/bin/true").ofSecondDirectory == .command("/bin/true"))
+    }
+
     @Test(
         "An invalid rclone remote, or one with secrets in its name, is refused without showing the secrets",
         arguments: [

@@ -19,6 +19,10 @@ package struct ChannelConfiguration {
     /// The settings of the recorder and of its storage guard.
     package struct Recording {
         package var directory: String
+        /// The directory of a second recording of the same program; nil without a second recording. See ``second``.
+        package var also: String?
+        /// In the settings of a second recording, the directory of the first one; otherwise nil.
+        var beside: String?
         /// Whether the directory must be on a mounted disk.
         package var mount = MountRule.remembered
         package var length: SegmentLength
@@ -164,6 +168,12 @@ extension ChannelConfiguration {
     package var recordedNames: [String] {
         guard let recording else { return [] }
         return [name] + recording.sources.map { SegmentName.channel(name, source: $0) }
+    }
+
+    /// The names under which the channel records in `directory`. Only the program is recorded in the second directory.
+    package func recordedNames(in directory: String) -> [String] {
+        if recording?.directory == directory { return recordedNames }
+        return recording?.also == directory ? [name] : []
     }
 
     /// The number of recorded sources whose files are as large as the program's.

@@ -38,9 +38,9 @@ final class ProgramInputs: Sendable {
     /// Opens the inputs that `configuration` names, and begins its run-down. Blocks until the program's format is
     /// known. Without backups and slate, this is when all inputs have answered; with them, one answer is enough, see
     /// ``SourceInputs/native(among:_:clock:)``. Without sources, the run-down's first file determines the format.
-    /// Switches between inputs are recorded in the catalogue of `recordings`. Throws ``ChannelFailure``.
+    /// Switches between inputs are recorded in the catalogues of `recordings`. Throws ``ChannelFailure``.
     init(
-        _ configuration: ChannelConfiguration, listening: any InputOpener, recordings: RecordingSlot,
+        _ configuration: ChannelConfiguration, listening: any InputOpener, recordings: ChannelRecordings,
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
         let hasScenes = configuration.hasScenes
@@ -134,7 +134,7 @@ final class ProgramInputs: Sendable {
     /// Makes a director that controls `bus`, on which `sources` are shown.
     private static func studio(
         of sources: [any ProgramSource], _ audio: SeparateAudio?, on bus: Bus, _ format: VideoFormat,
-        _ configuration: ChannelConfiguration, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
+        _ configuration: ChannelConfiguration, recordings: ChannelRecordings, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> Studio {
         let isRendered = !configuration.isPaced
         let overlays = try Overlays(configuration.overlays, format: format)
@@ -156,7 +156,7 @@ final class ProgramInputs: Sendable {
         let director = Director(
             bus, sources: seen, audio: configuration.audioChoice, slate: slate, format: format,
             scenes: configuration.scenes, overlays: overlays, stingers: stingers,
-            recording: { recordings.current },
+            recordings: { recordings.current },
             playing: RunDownPlaying(
                 directory: isRendered ? nil : configuration.runDownDirectory, isRendered: isRendered, clock: clock,
                 logger: logger))

@@ -54,7 +54,7 @@ final class SourceInputs: ProgramSource {
     /// `common` is the buffer length that several sources share.
     init(
         _ source: ChannelConfiguration.Source, of configuration: ChannelConfiguration, common: CommonBuffer?,
-        listening: any InputOpener, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
+        listening: any InputOpener, recordings: ChannelRecordings, clock: any MonotonicClock, logger: Logger
     ) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
         (configured, isOneOfSeveral, names) = (source, configuration.hasScenes, source.inputNames)

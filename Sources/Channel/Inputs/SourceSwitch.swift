@@ -69,7 +69,7 @@ final class SourceSwitch: Sendable {
     static let pause: Int64 = 5_000_000
 
     private let names: [String]
-    private let recordings: RecordingSlot
+    private let recordings: ChannelRecordings
     private let clock: any MonotonicClock
     private let logger: Logger
     private let queue: DispatchQueue
@@ -77,7 +77,7 @@ final class SourceSwitch: Sendable {
 
     /// Creates a switch between the inputs of these names.
     init(
-        _ names: [String], options: SourceSelector.Options, channel: String, recordings: RecordingSlot,
+        _ names: [String], options: SourceSelector.Options, channel: String, recordings: ChannelRecordings,
         clock: any MonotonicClock, logger: Logger
     ) {
         (self.names, self.recordings, self.clock, self.logger) = (names, recordings, clock, logger)
@@ -251,7 +251,7 @@ final class SourceSwitch: Sendable {
         // If the same input as before goes on air, there was no switch: the input was closed only because it was not
         // wanted.
         if name == before { return }
-        recordings.current?.noteEvent(
+        recordings.noteEvent(
             "input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")
         let isLoss = reason == .disconnected || reason == .noVideo || next == .slate
         logger.log(

@@ -27,10 +27,10 @@ package final class EncodedProgram: ChannelProgram {
 
     /// Opens inputs and encoders. Nothing is on air yet. Blocks until the inputs answer. The program's packets go to
     /// `hub`, and the packets of each rendition to the stream of the same name in `streams`. An unpaced program waits
-    /// before each frame until the recorder in `recordings` has room. Throws ``ChannelFailure``.
+    /// before each frame until the recorders in `recordings` have room. Throws ``ChannelFailure``.
     package init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, renditions streams: [String: PacketStream] = [:],
-        recordings: RecordingSlot, listening: ChannelListening, clock: any MonotonicClock, logger: Logger
+        recordings: ChannelRecordings, listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
         self.logger = logger
         (settings, gop) = (configuration.encoder, configuration.encoder.gop)

@@ -44,7 +44,7 @@ final class Passthrough: ChannelProgram {
     private let mix: TrackMix?
     /// Decodes the audio, if loudness or silence is to be measured.
     private let monitor: PacketMonitor?
-    let recordings: RecordingSlot
+    let recordings: ChannelRecordings
     let clock: any MonotonicClock
     let logger: Logger
     let state: Mutex<State>
@@ -59,10 +59,10 @@ final class Passthrough: ChannelProgram {
 
     /// Opens the input. Nothing is on air yet. Blocks until the tracks are known, without a time limit if the input
     /// listens. With backups or a slate, the tracks of one input must be known within 10 s. Packets go to `hub`. An
-    /// unpaced file waits until the recorder in `recordings` has room. Switches between inputs are recorded in the
-    /// catalogue of `recordings`. Throws ``ChannelFailure``.
+    /// unpaced file waits until the recorders in `recordings` have room. Switches between inputs are recorded in the
+    /// catalogues of `recordings`. Throws ``ChannelFailure``.
     init(
-        _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
+        _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: ChannelRecordings,
         listening: any InputOpener, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
         let source = configuration.sources[0]

@@ -74,10 +74,10 @@ final class PassthroughInput: PacketSourceSink {
         return false
     }
 
-    /// Waits until the packet is due or, in an unpaced program, until the recording has room.
+    /// Waits until the packet is due or, in an unpaced program, until the recordings have room.
     private func wait(for packet: EncodedPacket, _ owner: Passthrough) {
         guard owner.configuration.isPaced else {
-            heartbeat.resting { owner.recordings.current?.waitForRoom() }
+            heartbeat.resting { owner.recordings.waitForRoom() }
             return
         }
         let clock = owner.clock

@@ -19,7 +19,7 @@ struct RecordingPlace: Sendable {
     private let logger: Logger
 
     /// Prepares the directory. If `asksRemote` is set and a remote is configured, asks rclone whether the remote
-    /// answers. Blocks for up to 3 s, and in addition until the file system answers, for which it waits at most
+    /// answers. A second directory must not be the first one, or in it, or around it. Blocks for up to 3 s, and in addition until the file system answers, for which it waits at most
     /// `patience`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
@@ -82,10 +82,16 @@ struct RecordingPlace: Sendable {
     private static func prepare(
         _ recording: ChannelConfiguration.Recording, _ patience: Duration?
     ) throws(ChannelFailure) -> RecordDirectory {
-        let (path, template, mount) = (recording.directory, recording.template, recording.mount)
+        let (path, template, mount, first) = (
+            recording.directory, recording.template, recording.mount, recording.beside
+        )
         let ask: @Sendable () -> Result<RecordDirectory, FileFailure> = {
             Result { () throws(FileFailure) in
-                try RecordDirectory.prepare(path, template: template, mount: mount, memory: .standard)
+                if let first, RecordDirectory.areNested(first, path) {
+                    throw FileFailure(
+                        "record in", path, text: ChannelConfiguration.Recording.collision(of: path, and: first))
+                }
+                return try RecordDirectory.prepare(path, template: template, mount: mount, memory: .standard)
             }
         }
         switch patience.map({ Answer.of("relay.prepare", within: $0, ask) }) ?? ask() {

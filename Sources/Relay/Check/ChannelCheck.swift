@@ -38,13 +38,16 @@ struct ChannelCheck: Sendable {
     /// Runs all checks, one after the other, and returns their results.
     func rows() -> [CheckReport.Row] {
         let recorded = configuration.recording.map { recording in
-            within("recording") { room(for: recording) }
+            within("recording") { room(for: recording, "recording") }
+        }
+        let second = configuration.recording?.second.map { recording in
+            within("second recording") { room(for: recording, "second recording") }
         }
         let uploaded = configuration.recording?.upload.map { target in within("upload") { upload(to: target) } }
         let (inputs, encoder) = (inputs(), encoder())
         let answered = Set(inputs.filter { $0.result == .ok }.map(\.subject))
         let sources = sources(answered, beside: encoder?.cores)
-        return inputs + outputs() + untaken() + [recorded, uploaded, encoder?.row, sources].compactMap(\.self)
+        return inputs + outputs() + untaken() + [recorded, second, uploaded, encoder?.row, sources].compactMap(\.self)
     }
 
     /// Returns the row that `work` returns. If `work` takes too long, returns a row that says that `subject` failed.
@@ -153,35 +156,34 @@ struct ChannelCheck: Sendable {
 
     // MARK: Disks
 
-    private func room(for recording: ChannelConfiguration.Recording) -> Row {
-        let place = row("recording", DirectoryCheck.check(recording.directory))
+    private func room(for recording: ChannelConfiguration.Recording, _ subject: String) -> Row {
+        let place = row(subject, DirectoryCheck.check(recording.directory))
         guard place.result == .ok else { return place }
         do throws(FileFailure) {
             try MountMemory.standard.checkMount(of: recording.directory, recording.mount)
             let space = try SystemFreeSpace().space(at: DirectoryCheck.existing(recording.directory))
             let encoder = configuration.recordedEncoder
             guard !configuration.copies, case .bitrate(let bitrate) = encoder.rateControl else {
-                return row("recording", .ok, "\(place.text); \(ByteSize(bytes: space.free)) are free")
+                return row(subject, .ok, "\(place.text); \(ByteSize(bytes: space.free)) are free")
             }
-            let count = 1 + configuration.recordedVideos
+            let count = recording.sources.isEmpty ? 1 : 1 + configuration.recordedVideos
             let own = StorageBudget(
                 videoBitrate: bitrate, audioBitrate: encoder.audioBitrate, duration: recording.expected,
                 reserve: recording.reserve, capacity: space.capacity)
             var budget = count > 1 ? own.shared(by: count) : own
-            let entry = resources.ledger.enter(on: space.fileSystem, of: configuration.name) { [budget] in
-                budget.bytes(after: 0)
-            }
-            // The budget includes the space that the channels before this one in the configuration need on the same
+            let owner = "\(configuration.name) \(subject)"
+            let entry = resources.ledger.enter(on: space.fileSystem, of: owner) { [budget] in budget.bytes(after: 0) }
+            // The budget includes the space that the recordings before this one in the configuration need on the same
             // disk.
             budget.neededByOthers = resources.ledger.bytes(before: entry)
             let isEnough = space.free > budget.requiredBytes || recording.retention != nil
             let text =
                 "\(ByteSize(bytes: budget.requiredBytes)) are needed for \(DurationText(recording.expected))"
-                + (budget.neededByOthers > 0 ? " and the other channels, " : ", ")
+                + (budget.neededByOthers > 0 ? " and the other recordings, " : ", ")
                 + "\(ByteSize(bytes: space.free)) are free"
-            return row("recording", isEnough ? .ok : .failed, "\(place.text); \(text)")
+            return row(subject, isEnough ? .ok : .failed, "\(place.text); \(text)")
         } catch {
-            return row("recording", .failed, "\(error)")
+            return row(subject, .failed, "\(error)")
         }
     }
 

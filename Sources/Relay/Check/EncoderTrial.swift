@@ -42,7 +42,7 @@ struct EncoderTrial {
         let hub = PacketStream()
         let listening = try ChannelListening(trial, resources: resources, opening: ChannelOpening(), logger: logger)
         let program = try EncodedProgram(
-            trial, into: hub, recordings: RecordingSlot(hub: hub, group: DispatchGroup()), listening: listening,
+            trial, into: hub, recordings: ChannelRecordings(hub: hub, group: DispatchGroup()), listening: listening,
             clock: resources.clock, logger: logger)
         let format = program.description.video?.frameFormat
         let rate = program.description.video?.nominalRate ?? FrameRate(25)

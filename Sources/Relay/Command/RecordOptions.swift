@@ -16,6 +16,16 @@ struct RecordOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Record files into this directory. Created if missing.", valueName: "dir"))
     var record: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Record the program into this directory, too: each recording goes on when the other's disk fails.",
+            discussion: """
+                The other flags apply to both. If this directory cannot be used, the program goes on air without it, and it \
+                is tried again. Files for --upload go to the folder also at the remote. Sources and clips are in the first \
+                directory alone.
+                """, valueName: "dir"))
+    var recordAlso: String?
+
     @Flag(
         inversion: .prefixedNo,
         help: ArgumentHelp(
@@ -162,6 +172,13 @@ struct RecordOptions: ParsableArguments {
         var recording = ChannelConfiguration.Recording(
             directory: record, length: segment, expected: expect ?? duration ?? .seconds(3600),
             warning: diskWarn ?? .seconds(1800), reserve: diskReserve)
+        recording.also = recordAlso
+        if recordAlso?.isEmpty == true {
+            throw TextFailure("\(option: "--record-also") is empty: name a directory.")
+        }
+        if let collision = recording.collision {
+            throw TextFailure("\(option: "--record-also"): \(collision). Name a directory on another disk.")
+        }
         recording.mount = recordMount.map { $0 ? .required : .ignored } ?? .remembered
         recording.format = recordFormat
         recording.template = recordName
@@ -258,8 +275,8 @@ struct RecordOptions: ParsableArguments {
     /// The first flag that concerns recording; nil if no such flag was given.
     private var given: String? {
         let flags = [
-            ("--record-mount", recordMount != nil), ("--segment", segment != Self.usualLength),
-            ("--segment-align", segmentAlign != .start),
+            ("--record-also", recordAlso != nil), ("--record-mount", recordMount != nil),
+            ("--segment", segment != Self.usualLength), ("--segment-align", segmentAlign != .start),
             ("--record-format", recordFormat != .hybrid), ("--record-name", recordName != .standard),
             ("--timezone", timezone != nil), ("--record-sources", recordSources),
             ("--record-rendition", recordRendition != nil), ("--source-coding", sourceCoding != .copy),

@@ -103,7 +103,10 @@ struct RunCommand: BlockingCommand {
     /// The first flag that is given twice although only one is allowed; nil if there is no such flag. The parser would
     /// silently use the second one and ignore the first.
     static func repeated(in arguments: [String]) -> String? {
-        let single: Set = ["--audio-input", "--slate", "--rundown", "--record", "--segment", "--duration", "--channel"]
+        let single: Set = [
+            "--audio-input", "--slate", "--rundown", "--record", "--record-also", "--segment", "--duration",
+            "--channel",
+        ]
         var seen: Set<Substring> = []
         let names = arguments.prefix { $0 != "--" }.map { $0.prefix { $0 != "=" } }
         return names.first { single.contains(String($0)) && !seen.insert($0).inserted }.map(String.init)

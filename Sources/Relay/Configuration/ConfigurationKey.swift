@@ -72,6 +72,7 @@ struct ConfigurationKey {
         .init("monitor.frozenAlarm", "--frozen-alarm", .time),
         .init("monitor.frozenLevel", "--frozen-level"),
         .init("recording.directory", "--record"),
+        .init("recording.also", "--record-also"),
         .init("recording.mount", "", .choice(["true": "--record-mount", "false": "--no-record-mount"])),
         .init("recording.segment", "--segment", .time),
         .init("recording.align", "--segment-align"),

@@ -76,6 +76,10 @@ struct ConfiguredChannel {
         others == other.others && configuration.allInputs == other.configuration.allInputs
     }
 
+    /// Returns the flags of `recording` that concern the recording in the record directory: all except the second
+    /// directory.
+    static func first(_ recording: [String]) -> [String] { recording.filter { !$0.hasPrefix("--record-also=") } }
+
     /// Returns the error for the first of `flags` whose value the argument parser cannot read, with the position of its
     /// node.
     private static func unreadable(

@@ -90,10 +90,13 @@ struct HostConfiguration {
     /// Returns a file name that both `channel` and one of `others` would use in the same directory; nil if there is no
     /// such name.
     private static func recordedTwice(_ channel: ConfiguredChannel, _ others: [ConfiguredChannel]) -> String? {
-        let directory = channel.configuration.recording?.directory
-        let names = Set(
-            others.filter { $0.configuration.recording?.directory == directory }.flatMap(\.configuration.recordedNames))
-        return channel.configuration.recordedNames.first { names.contains($0) }
+        let recording = channel.configuration.recording
+        for directory in [recording?.directory, recording?.also].compactMap(\.self) {
+            let taken = Set(others.flatMap { $0.configuration.recordedNames(in: directory) })
+            let twice = channel.configuration.recordedNames(in: directory).first { taken.contains($0) }
+            if let twice { return twice }
+        }
+        return nil
     }
 
     /// The maximum number of file descriptors that the outputs of all channels use together.

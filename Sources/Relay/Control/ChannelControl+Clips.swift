@@ -32,7 +32,7 @@ extension ChannelControl {
         }
         let status = channel.status
         var recorded: [ClipStore.Recorded] = []
-        if let recording = channel.recordings.current, recording.format != .ts, let stretch = recording.stretch {
+        if let recording = channel.recordings.first.current, recording.format != .ts, let stretch = recording.stretch {
             recorded.append(
                 Self.recorded(stretch, status, status.recorder?.state, isRefused: status.recorder?.state != .recording))
         }
@@ -71,7 +71,7 @@ extension ChannelControl {
     private func recordClips() throws(Refusal) {
         let channel = try open()
         guard let recording = configuredRecording, recording.replay != nil else {
-            switch channel.recordings.current?.format {
+            switch channel.recordings.first.current?.format {
             case nil:
                 throw Refusal(
                     .conflict,

@@ -178,8 +178,8 @@ final class ChannelControl: ControlledChannel {
         report.status = status
         report.canClip =
             report.canClip
-            || channel.stream.description.video != nil && report.isRecording
-                && channel.recordings.current?.format != .ts
+            || channel.stream.description.video != nil && status.recorder?.state == .recording
+                && channel.recordings.first.current?.format != .ts
         report.certificateExpiry = channel.certificateExpiry
         return report
     }
@@ -196,11 +196,14 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    /// Whether a recording of the channel works or is wanted, be it one for clips.
+    /// Whether a recording in the record directory works or is wanted, be it one for clips.
     var isArchiveBusy: Bool {
         guard let channel = state.withLock({ $0.channel }) else { return false }
-        return channel.recordings.isBusy || channel.clips.isBusy
+        return channel.recordings.first.isBusy || channel.clips.isBusy
     }
+
+    /// Whether a recording in the second directory works or is wanted.
+    var isSecondBusy: Bool { state.withLock { $0.channel }?.recordings.second.isBusy ?? false }
 
     /// The configured recording.
     var configuredRecording: ChannelConfiguration.Recording? { state.withLock { $0.recording } }
@@ -342,7 +345,9 @@ extension ChannelControl {
         guard try open().cutRecording() else { throw Refusal(.conflict, "\(RecordingSlotError.notRecording)") }
     }
 
-    func retryUploads() throws(Refusal) { try perform(.retryAll, ofSource: nil) }
+    func retryUploads() throws(Refusal) {
+        guard try open().recordings.retryUploads() else { throw Self.nothingUploaded }
+    }
 
     func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(Refusal) {
         guard let archive = source.map(archive(ofSource:)) ?? archive else {
@@ -354,10 +359,11 @@ extension ChannelControl {
     }
 
     private func perform(_ order: UploadOrder, ofSource source: String?) throws(Refusal) {
-        guard try open().recordings.perform(order, ofSource: source) else {
-            throw Refusal(
-                .conflict, "Nothing is uploaded now: the channel is not being recorded with --upload or --on-segment.")
-        }
+        guard try open().recordings.first.perform(order, ofSource: source) else { throw Self.nothingUploaded }
+    }
+
+    private static var nothingUploaded: Refusal {
+        Refusal(.conflict, "Nothing is uploaded now: the channel is not being recorded with --upload or --on-segment.")
     }
 
     func requestKeyframe() throws(Refusal) { try open().requestKeyframe() }

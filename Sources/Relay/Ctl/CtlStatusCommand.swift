@@ -73,6 +73,11 @@ struct CtlChannel: Decodable {
         let secondsUntilFull: Double?
         let reason: String?
     }
+    struct SecondRecording: Decodable {
+        let directory: String
+        let recorder: Recorder?
+        let storage: Storage?
+    }
 
     let name: String
     let state: String
@@ -86,6 +91,7 @@ struct CtlChannel: Decodable {
     let recorder: Recorder?
     let isRecordingWanted: Bool?
     let storage: Storage?
+    let secondRecording: SecondRecording?
 
     /// The channel's status in lines of text.
     var text: String {
@@ -102,13 +108,23 @@ struct CtlChannel: Decodable {
             let state = Self.isWaiting(output) ? output.detail ?? output.state : output.state
             return ["output", output.name, state, Self.words(output)]
         }
+        rows += self.rows(of: recorder, storage)
+        if let second = secondRecording {
+            rows.append(["also", second.directory, "", ""])
+            rows += self.rows(of: second.recorder, second.storage)
+        }
+        return "\(PrintedText.escaped(head))\n" + TextTable.text(rows.map { [" "] + $0 })
+    }
+
+    private func rows(of recorder: Recorder?, _ storage: Storage?) -> [[String]] {
+        var rows: [[String]] = []
         if let recorder {
             let state =
                 recorder.state == "stopped" && isRecordingWanted == false ? "stopped by the operator" : recorder.state
             rows.append(["record", "", state, Self.words(recorder)])
         }
         if let storage { rows.append(["disk", "", storage.state, Self.words(storage)]) }
-        return "\(PrintedText.escaped(head))\n" + TextTable.text(rows.map { [" "] + $0 })
+        return rows
     }
 
     /// Whether the output waits for a receiver or player to connect. The command then prints the output's `detail` in

@@ -52,7 +52,10 @@ struct DiagnosticReport {
     /// Adds the state of the running relay, which `api` asks for it. Returns the relay's directories of recordings.
     mutating func ask(_ api: ControlAPI) async -> [String] {
         struct Storage: Decodable { let directory: String? }
-        struct Channel: Decodable { let storage: Storage? }
+        struct Channel: Decodable {
+            let storage: Storage?
+            let secondRecording: Storage?
+        }
         guard await take(api, "/v1", as: "relay.json") != nil else { return [] }
         _ = await take(api, "/v1/channels", as: "channels.json")
         _ = await take(api, "/metrics", as: "metrics.txt")
@@ -61,7 +64,8 @@ struct DiagnosticReport {
         for (index, name) in ((try? await api.channels()) ?? []).enumerated() {
             let path = "/v1/channels/\(ControlAPI.encoded(name))"
             if let answer = await take(api, path, as: "channel-\(index + 1).json") {
-                directories += [(try? answer.decoded(Channel.self))?.storage?.directory].compactMap(\.self)
+                let channel = try? answer.decoded(Channel.self)
+                directories += [channel?.storage?.directory, channel?.secondRecording?.directory].compactMap(\.self)
             }
             await takeRecordings(api, path, "recordings-\(index + 1).json")
         }

@@ -48,7 +48,7 @@ struct MaskedConfiguration {
                 if !isKnown { note(entry.key) }
                 let name = isKnown ? entry.key : Self.mask
                 if case .scalar(let value, _) = entry.node.content {
-                    if entry.key == "directory" { directories.append(value) }
+                    if ["directory", "also"].contains(entry.key) { directories.append(value) }
                     text += "\(indent)\(name): \(quoted(masked(value, of: isKnown ? entry.key : nil)))\n"
                 } else {
                     text += "\(indent)\(name):\n"

@@ -53,8 +53,8 @@ final class ChannelRun: Sendable {
     private let isLasting: Bool
     private let resources: HostResources
     private let logger: Logger
-    /// Deletes old files while the channel is not recorded.
-    private let idleRetention: IdleRetention
+    /// Delete old files while the channel is not recorded: in the record directory, and in the second directory.
+    private let idleRetention: (first: IdleRetention, second: IdleRetention)
     private let state: Mutex<State>
     private let ending = DispatchSemaphore(value: 0)
     private let over = DispatchGroup()
@@ -76,18 +76,19 @@ final class ChannelRun: Sendable {
         let control = control ?? ChannelControl(name: plan.name, recording: plan.configuration.recording)
         self.control = control
         number = control.begin()
-        idleRetention = IdleRetention(channel: plan.name, clock: resources.clock, logger: logger) {
-            control.isArchiveBusy
-        }
-        idleRetention.configure(plan.configuration.recording)
+        let first = IdleRetention(channel: plan.name, clock: resources.clock, logger: logger) { control.isArchiveBusy }
+        let second = IdleRetention(channel: plan.name, clock: resources.clock, logger: logger) { control.isSecondBusy }
+        idleRetention = (first, second)
         state = Mutex(State(plan: plan))
+        configureIdleRetention(plan.configuration.recording)
     }
 
     /// Starts the channel, and returns at once. Calls `report` with the final status each time the channel goes off
     /// air, and `completion` when the channel has ended. Both closures are called on the channel's own thread.
     func start(report: @escaping @Sendable (ChannelStatus) -> Void, completion: @escaping @Sendable () -> Void) {
         over.enter()
-        idleRetention.start()
+        idleRetention.first.start()
+        idleRetention.second.start()
         MediaThread.start("relay.\(name)") { [self] in
             let result = run(report)
             control.closed(.over, by: number, isDone: result == .done)
@@ -103,7 +104,8 @@ final class ChannelRun: Sendable {
             state.isEnding = true
             return (state.channel, state.opening)
         }
-        idleRetention.stop()
+        idleRetention.first.stop()
+        idleRetention.second.stop()
         channel?.end()
         opening?.cancel()
         ending.signal()
@@ -162,7 +164,7 @@ final class ChannelRun: Sendable {
             }
             let isMisconfigured = result == .failed(.configuration)
             // Rules that relay refuses to record with must not delete anything either.
-            if isMisconfigured { idleRetention.configure(nil) }
+            if isMisconfigured { configureIdleRetention(nil) }
             let isOver = isEnding || !isLasting || result == .done || (isMisconfigured && isFirst && failures == 0)
             if isOver { return result }
             control.closed(.waiting, by: number, hasFailed: result == .failed(.internalError))
@@ -178,11 +180,22 @@ final class ChannelRun: Sendable {
 
     /// Puts the opened channel on air. Blocks until it has ended; returns how it ended.
     private func run(_ channel: Channel, _ plan: ConfiguredChannel) -> ChannelEnd {
-        let rules = idleRetention.restore(plan.configuration.recording)
+        let recording = plan.configuration.recording
+        let rules = (
+            first: idleRetention.first.restore(recording), second: idleRetention.second.restore(recording?.second)
+        )
         control.opened(channel, by: number)
         let result = channel.run()
-        if channel.recordings.hasRecorded || channel.clips.hasRecorded { idleRetention.confirm(rules) }
+        let recordings = channel.recordings
+        if recordings.first.hasRecorded || channel.clips.hasRecorded { idleRetention.first.confirm(rules.first) }
+        if recordings.second.hasRecorded { idleRetention.second.confirm(rules.second) }
         return result
+    }
+
+    /// Deletes old files by the rules of `recording` from now on; nil deletes nothing.
+    private func configureIdleRetention(_ recording: ChannelConfiguration.Recording?) {
+        idleRetention.first.configure(recording)
+        idleRetention.second.configure(recording?.second)
     }
 
     /// Returns the configuration with which the channel is opened next; nil if the channel must end.
@@ -223,7 +236,7 @@ extension ChannelRun {
             return state.recording
         }
         changeOutputs(of: channel, to: next)
-        if next.recording != recording { changeRecording(of: channel, to: next) }
+        if next.recording != recording { changeRecording(of: channel, from: recording, to: next) }
         return true
     }
 
@@ -287,7 +300,9 @@ extension ChannelRun {
         }
     }
 
-    private func changeRecording(of channel: Channel, to next: ConfiguredChannel) {
+    /// Replaces the recordings, which were made from the flags `before`. If only the second directory has changed, the
+    /// recording in the record directory continues.
+    private func changeRecording(of channel: Channel, from before: [String], to next: ConfiguredChannel) {
         defer { control.configure(recording: next.configuration.recording, isChanged: true) }
         do {
             channel.stopClips()
@@ -295,8 +310,10 @@ extension ChannelRun {
                 try endRecording(of: channel)
                 logger.notice("nothing but clips is recorded by the configuration file")
             } else if let recording = next.configuration.recording {
-                if try channel.replaceRecording(recording) {
-                    logger.notice("the recording starts again, as the configuration file says")
+                let keepsFirst = ConfiguredChannel.first(next.recording) == ConfiguredChannel.first(before)
+                if try channel.replaceRecording(recording, keepsFirst: keepsFirst) {
+                    let subject = keepsFirst ? "the recording in the second directory" : "the recording"
+                    logger.notice("\(subject) starts again, as the configuration file says")
                 }
             } else {
                 try endRecording(of: channel)
@@ -305,9 +322,9 @@ extension ChannelRun {
             channel.keepReplay(of: next.configuration.recording)
             channel.keepPackets(of: next.configuration.recording)
             state.withLock { $0.recording = next.recording }
-            idleRetention.configure(next.configuration.recording)
+            configureIdleRetention(next.configuration.recording)
         } catch {
-            idleRetention.configure(nil)
+            configureIdleRetention(nil)
             fail(
                 "the recording of the configuration file cannot be started, and the recording before it continues: \(error)"
             )

@@ -174,7 +174,9 @@ final class HostService: Sendable {
     static func line(of channels: [ServedChannel]) -> String {
         let onAir = channels.filter { $0.isOnAir && !$0.isOver }
         let outputs = channels.compactMap(\.status).flatMap(\.outputs)
-        let recording = channels.filter { $0.status?.recorder?.state == .recording }
+        let recording = channels.filter { channel in
+            [channel.status?.recorder?.state, channel.status?.secondRecording?.recorder?.state].contains(.recording)
+        }
         var parts = ["\(onAir.count) of \(channels.count) channels on air"]
         if !outputs.isEmpty { parts.append("\(outputs.count { $0.state == .live }) of \(outputs.count) outputs live") }
         let waiting = outputs.count { $0.state == .waiting }

@@ -15,7 +15,7 @@ extension ControlEvent {
             ("webhook", .webhook), ("export", .export), ("output", .output), ("input", .input),
             ("segment", .recorder), ("since_s", .alarm), ("lasted_s", .alarm), ("channel", .channel),
         ]
-        let details = ["source", "reason", "cause", "delay_s", "segment"].compactMap { key in
+        let details = ["source", "directory", "reason", "cause", "delay_s", "segment"].compactMap { key in
             metadata[key].map { "\(key): \($0)" }
         }
         self.init(

@@ -20,12 +20,20 @@ struct StatusBlock {
     /// The time between the two snapshots, in seconds.
     let interval: Double
 
-    /// One line each for the program, its run-down, each rendition and output, the recording, the recording that is
-    /// made only for clips, the recording of each source, and uploads.
+    /// One line each for the program, its run-down, each rendition and output, the recording, the recording in the
+    /// second directory, the recording that is made only for clips, the recording of each source, and uploads.
     var lines: [String] {
-        [program] + (runDown.map { [$0] } ?? []) + (now.renditions ?? []).map(rendition) + now.outputs.map(output)
-            + (recording.map { [$0] } ?? []) + (clips.map { [$0] } ?? [])
-            + (now.sourceRecordings ?? []).map(sourceRecording) + (upload.map { [$0] } ?? [])
+        let second = now.secondRecording
+        let recordings: [String?] = [
+            now.recorder.map { recording("record", $0, now.storage, now.retention) },
+            second?.recorder.map { recording("also", $0, second?.storage, second?.retention, in: second?.directory) },
+            clips,
+        ]
+        let uploads: [String?] = [upload(now.upload), upload(second?.upload, in: second?.directory)]
+        var lines = [program] + (runDown.map { [$0] } ?? [])
+        lines += (now.renditions ?? []).map(rendition) + now.outputs.map(output)
+        lines += recordings.compactMap(\.self) + (now.sourceRecordings ?? []).map(sourceRecording)
+        return lines + uploads.compactMap(\.self)
     }
 
     /// All lines, joined into one line for a log.
@@ -40,14 +48,21 @@ struct StatusBlock {
             if output.keyframesRequested > 0 { parts.append("\(output.keyframesRequested) keyframes requested") }
             return parts.joined(separator: ", ")
         }
-        let recording = now.recorder.map { recorder in
-            "recorded: \(recorder.framesWritten) frames, \(recorder.segmentsFinished) files, "
-                + "\(ByteSize(bytes: recorder.totalBytes)), \(recorder.gapFrames) frames in \(recorder.gapCount) gaps"
-                + (recorder.incompleteFrames > 0 ? ", \(recorder.incompleteFrames) incomplete frames left out" : "")
-                + (slowWrites.map { ", \($0)" } ?? "")
-        }
-        return (["\(frames) frames in \(Figure.clock(seconds))"] + outputs + (recording.map { [$0] } ?? []))
+        let recordings = [
+            now.recorder.map { Self.summary(of: $0, "recorded") },
+            now.secondRecording.flatMap { second in
+                second.recorder.map { Self.summary(of: $0, "recorded in \(second.directory)") }
+            },
+        ]
+        return (["\(frames) frames in \(Figure.clock(seconds))"] + outputs + recordings.compactMap(\.self))
             .joined(separator: " | ")
+    }
+
+    private static func summary(of recorder: RecorderStatus, _ word: String) -> String {
+        "\(word): \(recorder.framesWritten) frames, \(recorder.segmentsFinished) files, "
+            + "\(ByteSize(bytes: recorder.totalBytes)), \(recorder.gapFrames) frames in \(recorder.gapCount) gaps"
+            + (recorder.incompleteFrames > 0 ? ", \(recorder.incompleteFrames) incomplete frames left out" : "")
+            + (slowWrites(of: recorder).map { ", \($0)" } ?? "")
     }
 
     /// Number of frames that have been on air so far.
@@ -160,22 +175,25 @@ struct StatusBlock {
         return parts.joined(separator: "  ")
     }
 
-    private var recording: String? {
-        guard let recorder = now.recorder else { return nil }
-        var parts = [Self.padded("record", 8), Self.padded(recorder.state.rawValue, 11)]
+    private func recording(
+        _ label: String, _ recorder: RecorderStatus, _ storage: StorageStatus?, _ retention: RetentionStatus?,
+        in directory: String? = nil
+    ) -> String {
+        var parts = [Self.padded(label, 8), Self.padded(recorder.state.rawValue, 11)]
+        if let directory { parts.append("in \(directory)") }
         if recorder.fileName != nil {
             parts.append("file \(recorder.segmentsFinished + 1)  \(Figure.clock(Int64(recorder.segmentSeconds)))")
             parts.append("\(ByteSize(bytes: recorder.segmentBytes))")
         }
-        if let writes = slowWrites { parts.append(writes) }
+        if let writes = Self.slowWrites(of: recorder) { parts.append(writes) }
         if recorder.gapCount > 0 { parts.append("gaps \(recorder.gapCount)") }
-        if let storage = now.storage {
+        if let storage {
             let left = storage.secondsUntilFull.map {
                 $0 < 360_000 ? "full in " + Figure.clock(Int64($0)) : "not full for days"
             }
             parts.append("disk \(storage.state.rawValue), \(left ?? "\(ByteSize(bytes: storage.freeBytes)) free")")
         }
-        if let retention = now.retention {
+        if let retention {
             parts.append("keeps \(retention.files) files, \(ByteSize(bytes: retention.bytes))")
         }
         if let reason = recorder.suspension ?? (recorder.state == .failed ? recorder.lastError : nil) {
@@ -206,16 +224,19 @@ struct StatusBlock {
     }
 
     /// How long writing to the disk takes; nil if no write has ever taken a second or more.
-    private var slowWrites: String? {
-        guard let writes = now.recorder?.writeLatency, writes.maximumMilliseconds >= 1000 else { return nil }
+    private static func slowWrites(of recorder: RecorderStatus) -> String? {
+        let writes = recorder.writeLatency
+        guard writes.maximumMilliseconds >= 1000 else { return nil }
         let times = [writes.p50Milliseconds, writes.p99Milliseconds, writes.maximumMilliseconds].map(Figure.decimal)
         return "writes: half within \(times[0]) ms, 99 % within \(times[1]) ms, longest \(times[2]) ms"
     }
 
-    private var upload: String? {
-        guard let upload = now.upload else { return nil }
+    /// Returns the line of uploads; `directory` is the second directory if they are those of its recording.
+    private func upload(_ upload: UploadStatus?, in directory: String? = nil) -> String? {
+        guard let upload else { return nil }
         var parts = [Self.padded("upload", 8), Self.padded(upload.current == nil ? "idle" : "sending", 11)]
         if upload.current == nil, upload.lastError != nil { parts[1] = Self.padded("failed", 11) }
+        if let directory { parts.append("in \(directory)") }
         parts.append("\(upload.doneFiles) done")
         if upload.waitingFiles > 0 {
             parts.append("\(upload.waitingFiles) waiting, \(ByteSize(bytes: upload.waitingBytes))")

@@ -141,7 +141,7 @@ extension RunDownState {
     }
 }
 
-// MARK: Reports to a recording
+// MARK: Reports to recordings
 
 extension Director {
     /// The last scene change that was reported to a recording.
@@ -150,27 +150,38 @@ extension Director {
         let frame: FrameIndex
     }
 
-    /// Reports to the recording the scene that goes on air with `frame`, the next frame. If the recording has just
-    /// begun, it gets the scene that is already on air. Runs on the program's thread.
-    func tellRecording(_ frame: FrameIndex) {
-        guard let recording = recording() else {
-            // Forget the recording, because a later recording object can have the same address in memory.
-            state.withLock { $0.told = nil }
-            return
-        }
-        let event = state.withLock { state -> SceneEvent? in
-            guard let change = state.changes.last(where: { $0.frame <= frame }) else { return nil }
-            let (now, before) = (Told(recording: ObjectIdentifier(recording), frame: change.frame), state.told)
-            guard now != before else { return nil }
+    /// Reports to each recording the scene that goes on air with `frame`, the next frame. A recording that has just begun
+    /// gets the scene that is already on air. Runs on the program's thread.
+    func tellRecordings(_ frame: FrameIndex) {
+        let recordings = recordings()
+        let news = state.withLock { state -> [(recording: any SceneRecording, scene: SceneEvent)] in
+            guard let change = state.changes.last(where: { $0.frame <= frame }) else { return [] }
+            let now = recordings.map { Told(recording: ObjectIdentifier($0), frame: change.frame) }
+            let before = state.told
+            guard now != before else { return [] }
+            // Recordings that have ended are forgotten, because a later recording object can have the same address in
+            // memory.
             state.told = now
-            let goesOn = before?.recording == now.recording
-            return SceneEvent(
-                name: change.scene.name, layout: change.scene.layout.layout.rawValue,
-                sources: change.scene.layout.sources, frame: goesOn ? change.frame.number : frame.number,
-                run: recording.run, transition: goesOn ? change.kind : "cut",
-                seconds: goesOn ? length(of: change) : nil, details: details(of: change, at: frame, withWay: goesOn))
+            return recordings.filter { recording in
+                !before.contains(Told(recording: ObjectIdentifier(recording), frame: change.frame))
+            }.map { recording in
+                let goesOn = before.contains { $0.recording == ObjectIdentifier(recording) }
+                return (recording, event(of: change, for: recording, at: frame, goesOn: goesOn))
+            }
         }
-        if let event { recording.record(event) }
+        for (recording, scene) in news { recording.record(scene) }
+    }
+
+    /// Returns the event for `recording` of the scene of `change`. If the recording has just begun, `goesOn` is false,
+    /// and the scene begins with `frame`.
+    private func event(
+        of change: Change, for recording: any SceneRecording, at frame: FrameIndex, goesOn: Bool
+    ) -> SceneEvent {
+        SceneEvent(
+            name: change.scene.name, layout: change.scene.layout.layout.rawValue,
+            sources: change.scene.layout.sources, frame: goesOn ? change.frame.number : frame.number,
+            run: recording.run, transition: goesOn ? change.kind : "cut",
+            seconds: goesOn ? length(of: change) : nil, details: details(of: change, at: frame, withWay: goesOn))
     }
 
     /// The details that a run-down needs to show the same scene again; `frame` is the frame at which the change is

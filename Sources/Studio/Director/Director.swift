@@ -88,7 +88,7 @@ package final class Director: Sendable {
         /// The state of the run-down whose files were released.
         var endedRunDown: RunDownMemory?
         var configured: RunDown?
-        var told: Told?
+        var told: [Told] = []
     }
 
     /// How far ahead a change can be scheduled, in seconds.
@@ -106,8 +106,8 @@ package final class Director: Sendable {
     let scenes: [(name: String, layout: SceneLayout)]
     let overlays: Overlays
     let stingers: [StingerReel]
-    /// The current recording, to which scene changes are reported; nil while there is no recording.
-    let recording: @Sendable () -> (any SceneRecording)?
+    /// The current recordings, to which scene changes are reported; empty while nothing is recorded.
+    let recordings: @Sendable () -> [any SceneRecording]
     /// The settings that are needed to play run-downs.
     let playing: RunDownPlaying
     let state: Mutex<State>
@@ -117,11 +117,11 @@ package final class Director: Sendable {
     package init(
         _ bus: Bus, sources: [Source], audio: AudioChoice, slate: SlateScene, format: VideoFormat,
         scenes: [(name: String, layout: SceneLayout)], overlays: Overlays, stingers: [StingerReel],
-        recording: @escaping @Sendable () -> (any SceneRecording)?, playing: RunDownPlaying
+        recordings: @escaping @Sendable () -> [any SceneRecording], playing: RunDownPlaying
     ) {
         (self.overlays, self.stingers) = (overlays, stingers)
         (self.bus, self.sources, self.audio, self.slate) = (bus, sources, audio, slate)
-        (self.format, self.scenes, self.recording, self.playing) = (format, scenes, recording, playing)
+        (self.format, self.scenes, self.recordings, self.playing) = (format, scenes, recordings, playing)
         let seen = sources.filter(\.hasVideo).map(\.name)
         let first = Self.single(seen.first)
         let second = Self.single(seen.dropFirst().first ?? seen.first)
@@ -132,7 +132,7 @@ package final class Director: Sendable {
             guard let self else { return }
             play(frame)
             slate.refresh(isWanted: isSlateOnAir, at: Timestamp(nanoseconds: playing.clock.now))
-            tellRecording(frame)
+            tellRecordings(frame)
         }
     }
 

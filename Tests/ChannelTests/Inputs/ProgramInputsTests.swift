@@ -37,7 +37,7 @@ struct ProgramInputsTests {
 
     private func open(_ configuration: ChannelConfiguration) throws(ChannelFailure) -> ProgramInputs {
         try ProgramInputs(
-            configuration, listening: media, recordings: RecordingSlot(hub: PacketStream(), group: DispatchGroup()),
+            configuration, listening: media, recordings: ChannelRecordings(hub: PacketStream(), group: DispatchGroup()),
             clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 

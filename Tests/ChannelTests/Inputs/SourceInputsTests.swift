@@ -33,7 +33,7 @@ struct SourceInputsTests {
         (configuration.loops, configuration.slate) = (loops, slate)
         let inputs = SourceInputs(
             source, of: configuration, common: nil, listening: media,
-            recordings: RecordingSlot(hub: PacketStream(), group: DispatchGroup()), clock: clock, logger: quiet)
+            recordings: ChannelRecordings(hub: PacketStream(), group: DispatchGroup()), clock: clock, logger: quiet)
         try inputs.prepare(Self.format, audio: nil)
         return inputs
     }

@@ -100,7 +100,8 @@ struct SourceSwitchTests {
     private func make(_ count: Int, _ options: SourceSelector.Options) -> SourceSwitch {
         SourceSwitch(
             (0..<count).map { "in\($0)" }, options: options, channel: "news",
-            recordings: RecordingSlot(hub: PacketStream(), group: DispatchGroup()), clock: clock, logger: log.logger)
+            recordings: ChannelRecordings(hub: PacketStream(), group: DispatchGroup()), clock: clock, logger: log.logger
+        )
     }
 
     /// Lets time pass until `condition` holds: 200 ms whenever the switch has looked at its inputs.
@@ -237,7 +238,7 @@ struct SourceSwitchTests {
         let manual = ManualClock()
         let choice = SourceSwitch(
             ["in0"], options: .init(), channel: "news",
-            recordings: RecordingSlot(hub: PacketStream(), group: DispatchGroup()), clock: manual, logger: quiet)
+            recordings: ChannelRecordings(hub: PacketStream(), group: DispatchGroup()), clock: manual, logger: quiet)
         let late = choice.answer(of: [failing], within: second) { [String?.none] }
         #expect(late == nil && manual.now >= second)
         choice.begin(inputs)

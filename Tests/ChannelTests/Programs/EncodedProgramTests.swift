@@ -35,7 +35,7 @@ struct EncodedProgramTests {
             configuration, resources: HostResources(), opening: ChannelOpening(), logger: quiet)
         let program = try EncodedProgram(
             configuration, into: hub, renditions: renditions,
-            recordings: RecordingSlot(hub: hub, group: DispatchGroup()), listening: listening, clock: SystemClock(),
+            recordings: ChannelRecordings(hub: hub, group: DispatchGroup()), listening: listening, clock: SystemClock(),
             logger: quiet)
         hub.begin(program.description, keyframes: program.keyframes)
         hub.add(packets)

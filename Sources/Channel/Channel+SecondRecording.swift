@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import Media
+internal import Networking
+
+/// The recording in the second directory. A failure of it is logged and retried, but never affects the program or the
+/// recording in the record directory.
+extension Channel {
+    /// How long the program, or an operator, waits for the disk of the second directory.
+    private static let patience = Duration.seconds(10)
+
+    /// Sets up the recording in the second directory of `configuration`, if there is such a directory. If the setup
+    /// fails, it is retried in the background. Returns whether the recording is set up.
+    @discardableResult
+    func prepareSecond(of configuration: ChannelConfiguration.Recording, in places: RecordingPlaces) -> Bool {
+        recordings.adopt(secondDirectory: configuration.also)
+        guard let second = configuration.second, let place = places.second else { return false }
+        do throws(ChannelFailure) {
+            recordings.second.prepare(try makeSecond(second, in: place))
+            return true
+        } catch {
+            lackSecond(second, because: error)
+            return false
+        }
+    }
+
+    /// Starts the recording in the second directory of `configuration` while the channel is on air, if there is such a
+    /// directory. If this fails and `isRetried` is set, it is retried in the background. Blocks until the directory has
+    /// answered, for at most 10 s. Returns whether the channel is recorded there.
+    @discardableResult
+    func startSecond(of configuration: ChannelConfiguration.Recording, isRetried: Bool) -> Bool {
+        recordings.adopt(secondDirectory: configuration.also)
+        guard let second = configuration.second else { return false }
+        do {
+            try recordings.second.start { try makeSecond(second) }
+            return true
+        } catch let failure as ChannelFailure {
+            if isRetried { lackSecond(second, because: failure) }
+            return false
+        } catch {
+            // There is a recording already, or the program is over.
+            return recordings.second.current != nil
+        }
+    }
+
+    /// Replaces the current recording in a second directory by that of `configuration`, or ends it if there is no second
+    /// directory any more. If the new recording cannot be started, the current one ends nevertheless, because its
+    /// settings do not apply any more, and the start is retried in the background.
+    func replaceSecond(of configuration: ChannelConfiguration.Recording) {
+        recordings.adopt(secondDirectory: configuration.also)
+        do {
+            guard let second = configuration.second else { return try recordings.second.stop() }
+            do {
+                try recordings.second.replace { try makeSecond(second) }
+            } catch let failure as ChannelFailure {
+                // An error means that there is no current recording.
+                try? recordings.second.stop()
+                lackSecond(second, because: failure)
+            }
+        } catch {
+            // There was no recording in a second directory, an operator is starting one, or the program is over.
+        }
+    }
+
+    /// Sets up the recording `second`, in `place` if that is prepared already. Throws an error if the disk takes longer
+    /// than 10 s, also for the free space, which is read without a limit otherwise.
+    private func makeSecond(
+        _ second: ChannelConfiguration.Recording, in place: Result<RecordingPlace, ChannelFailure>? = nil
+    ) throws(ChannelFailure) -> Recording {
+        let answer = Answer.of("relay.prepare", within: Self.patience) { [self] in
+            Result { () throws(ChannelFailure) in
+                guard let place else { return try make(second, patience: nil) }
+                return try Recording(second, in: place.get(), of: recorded(second))
+            }
+        }
+        guard let answer else {
+            throw ChannelFailure(.cannotRecord, .record(second.directory), because: "its file system does not answer")
+        }
+        return try answer.get()
+    }
+
+    /// After `failure`, schedules further attempts in the background to set up the recording `second`. Does nothing if
+    /// there is one already.
+    private func lackSecond(_ second: ChannelConfiguration.Recording, because failure: ChannelFailure) {
+        let logger = second.logger(logger)
+        let isLacking = recordings.second.lack("\(failure)") { [weak self] in
+            guard let self else { throw RecordingSlotError.over }
+            // The retry runs on the slot's own queue, which is allowed to block until the file system answers.
+            let recording = try make(second, patience: nil)
+            logger.notice("the recording in \(second.directory) is possible now")
+            return recording
+        }
+        guard isLacking else { return }
+        logger.warning("the channel is not recorded in \(second.directory), which is tried again: \(failure)")
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Dispatch
+package import FanOut
+internal import Status
+internal import Synchronization
+internal import Upload
+
+/// The recordings of a channel's program: one in the record directory and, if a second directory is configured, another
+/// in that. They are started and stopped together and share nothing else, so that a failure of one does not affect the
+/// other.
+///
+/// All calls may be made on any thread.
+package final class ChannelRecordings: Sendable {
+    /// Holds the recording in the record directory.
+    package let first: RecordingSlot
+    /// Holds the recording in the second directory.
+    package let second: RecordingSlot
+    /// The second directory that was configured last; nil without a second directory.
+    private let directory = Mutex<String?>(nil)
+
+    /// Creates the recordings of the packets of `hub`. `group` is left when all work that the recordings began is done.
+    package init(hub: PacketStream, group: DispatchGroup) {
+        first = RecordingSlot(hub: hub, group: group)
+        second = RecordingSlot(hub: hub, group: group)
+    }
+
+    /// The current or prepared recordings; empty while nothing is recorded.
+    var current: [Recording] { [first.current, second.current].compactMap(\.self) }
+
+    /// Whether any of the recordings has written a frame to the disk.
+    var hasRecorded: Bool { first.hasRecorded || second.hasRecorded }
+
+    /// Starts the prepared recordings, because the program begins. Returns at once.
+    func begin() {
+        first.begin()
+        second.begin()
+    }
+
+    /// Stops the recordings, which close their files and end their work in the background. Returns at once. Throws an
+    /// error if nothing is recorded.
+    func stop() throws(RecordingSlotError) {
+        do throws(RecordingSlotError) {
+            try first.stop()
+        } catch {
+            guard error == .notRecording else { throw error }
+            return try second.stop()
+        }
+        // An error means that there is no recording in a second directory.
+        try? second.stop()
+    }
+
+    /// Ends the recordings, because the program has ended. No other recording can be started afterwards. Returns at
+    /// once.
+    func finish() {
+        first.finish()
+        second.finish()
+    }
+
+    /// Blocks while the queue of any recorder is more than half full. Used by a program that no clock paces.
+    func waitForRoom() {
+        for recording in current { recording.waitForRoom() }
+    }
+
+    /// Records an event of the channel in the catalogues.
+    func noteEvent(_ kind: String, _ text: String) {
+        for recording in current { recording.noteEvent(kind, text) }
+    }
+
+    /// Stops uploading. Files that the recordings have not uploaded yet are uploaded when a recording in the same
+    /// directory is next started. Returns at once.
+    func cancelUploads() {
+        first.cancelUploads()
+        second.cancelUploads()
+    }
+
+    /// Retries all uploads, also those of stopped recordings that are still uploading. Returns at once; the result says
+    /// whether there are uploads.
+    package func retryUploads() -> Bool {
+        let answers = [first, second].map { $0.perform(.retryAll, ofSource: nil) }
+        return answers.contains(true)
+    }
+
+    /// Sets the second directory that the status names.
+    func adopt(secondDirectory path: String?) { directory.withLock { $0 = path } }
+
+    /// A snapshot of the recording in the second directory; nil if there is no such directory.
+    var secondStatus: SecondRecordingStatus? {
+        directory.withLock { $0 }.map { SecondRecordingStatus(directory: $0, second.status) }
+    }
+}

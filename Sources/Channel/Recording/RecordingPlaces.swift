@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import Media
+
+/// The places of the recordings that begin with a channel's program, or the reasons why they cannot be used.
+struct RecordingPlaces: Sendable {
+    /// The record directory.
+    let first: Result<RecordingPlace, ChannelFailure>
+    /// The second directory; nil without a second directory, and if only clips are recorded.
+    let second: Result<RecordingPlace, ChannelFailure>?
+
+    /// Prepares the directories of `recording`, one after the other. Blocks for as long as each takes; see
+    /// ``RecordingPlace``.
+    init(_ recording: ChannelConfiguration.Recording, channel: String, logger: Logger) {
+        let place = { (recording: ChannelConfiguration.Recording) in
+            Result { () throws(ChannelFailure) in
+                // The recordings have the same remote, which is asked once.
+                try RecordingPlace(
+                    recording, channel: channel, asksRemote: recording.beside == nil, logger: recording.logger(logger))
+            }
+        }
+        first = place(recording)
+        second = recording.isForClips ? nil : recording.second.map(place)
+    }
+
+    /// Why the channel must not be opened; nil if it can be. A directory that cannot be used does not keep a channel off
+    /// air whose second directory can.
+    var failure: ChannelFailure? {
+        guard case .failure(let failure) = first else { return nil }
+        if case .success? = second, failure.cause != .configuration { return nil }
+        return failure
+    }
+}

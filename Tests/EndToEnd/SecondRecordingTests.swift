@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension SerialRecordings {
+    /// Recordings to two directories, of which one has a disk that becomes full, or is full from the start.
+    @Suite(
+        "Recordings to two disks",
+        .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
+    struct SecondRecordingTests {
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        /// Fills a disk of 50 MB to the end, frees space, and decodes all files of both disks.
+        @Test(
+            "When the disk of one directory is full, the other one gets every frame, and the first again after it",
+            arguments: ["first", "second"])
+        func becomesFull(full: String) async throws {
+            let (small, large) = (try await SmallDisk(megabytes: 50), try await SmallDisk(megabytes: 200))
+            let ballast = "\(small.path)/ballast"
+            // What is left fills up in some ten seconds; what it occupies lets recording resume.
+            try Data(count: 38_000_000).write(to: URL(fileURLWithPath: ballast))
+            let set = RecordingSet(directory: "\(small.path)/recordings")
+            let whole = RecordingSet(directory: "\(large.path)/recordings")
+            let directories = full == "first" ? [set, whole] : [whole, set]
+            let server = try await RTMPServer.running()
+            let clip = try await Clip.noisy(seconds: 60, in: directory)
+            let relay = try RelayProcess(
+                ["--input", clip, "--preset", "ultrafast", "--video-bitrate", "8M", "--segment", "3s"]
+                    + ["--expect", "2s", "--disk-reserve", "8MB", "--rtmp", server.url()]
+                    + ["--record", directories[0].directory, "--record-also", directories[1].directory])
+            try await relay.says("recording suspended", within: .seconds(40))
+            try await eventually("the last file is closed", within: .seconds(5)) { set.open.isEmpty }
+            let (before, meanwhile) = (set.finished.count, whole.finished.count)
+            try await eventually("the other disk is recorded to", within: .seconds(15)) {
+                whole.finished.count >= meanwhile + 2
+            }
+            #expect(set.finished.count == before && set.open.isEmpty)
+            try FileManager.default.removeItem(atPath: ballast)
+            try await eventually("recording resumes", within: .seconds(15)) { set.finished.count >= before + 2 }
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+
+            let stream = try await DecodedFrames(try await server.recording())
+            #expect(stream.breaks.isEmpty && stream.counters.first == 0)
+            try await check(set, beginsAgainAt: before, against: stream, log: result.log)
+            for path in whole.finished { #expect(try await Probe.complaints(path).isEmpty, "\(path)") }
+            let recorded = try await whole.counters()
+            #expect(DecodedFrames.breaks(in: recorded).isEmpty && whole.open.isEmpty)
+            #expect(recorded.first == 0 && recorded.last == stream.counters.last)
+        }
+
+        /// Expects that `set` has every frame once up to file number `index`, and from there on.
+        private func check(
+            _ set: RecordingSet, beginsAgainAt index: Int, against stream: DecodedFrames, log: String
+        ) async throws {
+            for path in set.finished { #expect(try await Probe.complaints(path).isEmpty, "\(path)") }
+            let files = try await set.frames()
+            for (number, file) in files.enumerated() {
+                let breaks = number == index - 1 ? file.breaksBeforeEnd : file.breaks
+                #expect(breaks.isEmpty, "file \(number + 1)")
+            }
+            #expect(DecodedFrames.breaks(in: files.dropFirst(index).flatMap(\.counters)).isEmpty)
+            let recorded = files.flatMap(\.counters).compactMap(\.self)
+            #expect(Set(recorded).count == recorded.count && set.open.isEmpty)
+            #expect(recorded.first == 0 && recorded.last == stream.counters.last)
+            // The log counts what is missing, and says where.
+            let missing = Set(stream.counters.compactMap(\.self)).subtracting(recorded).count
+            let gaps = GapLine.all(in: log)
+            #expect(gaps.map(\.frames) == [missing] && missing > 0, "\(missing): \(log)")
+            let line = log.split(separator: "\n").first { $0.contains("gap in the recording: ") }
+            #expect(line?.contains("directory=\(set.directory)") == true, "\(log)")
+        }
+
+        @Test("A second disk that is full does not keep the channel off air, and is recorded to when it has space")
+        func fullAtStart() async throws {
+            let disk = try await SmallDisk(megabytes: 20)
+            let ballast = "\(disk.path)/ballast"
+            try Data(count: 20_000_000).write(to: URL(fileURLWithPath: ballast))
+            let set = RecordingSet(directory: "\(disk.path)/recordings")
+            let first = RecordingSet(directory: directory.file("recordings"))
+            let server = try await RTMPServer.running()
+            let relay = try RelayProcess(
+                Shape.small + ["--segment", "2s", "--expect", "2s", "--disk-reserve", "1MB", "--rtmp", server.url()]
+                    + ["--record", first.directory, "--record-also", set.directory])
+            try await relay.says("recording refused", within: .seconds(20))
+            try await eventually("the first disk is recorded to", within: .seconds(20)) { first.finished.count >= 2 }
+            #expect(set.finished.isEmpty && set.open.isEmpty)
+            try FileManager.default.removeItem(atPath: ballast)
+            // The guard asks every 30 s whether there is space to begin.
+            try await eventually("the second disk, too", within: .seconds(60)) { set.finished.count >= 2 }
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(
+                result.log.split(separator: "\n").contains {
+                    $0.contains("recording refused") && $0.contains(disk.path)
+                })
+            let stream = try await DecodedFrames(try await server.recording())
+            let (whole, late) = (try await first.counters(), try await set.counters())
+            #expect(stream.breaks.isEmpty && DecodedFrames.breaks(in: whole).isEmpty && whole.first == 0)
+            #expect(DecodedFrames.breaks(in: late).isEmpty)
+            #expect(whole.last == stream.counters.last && late.last == stream.counters.last)
+        }
+
+        @Test("A second directory that is the first one by another name is refused before anything is on air")
+        func same() async throws {
+            let first = directory.file("recordings")
+            try FileManager.default.createDirectory(atPath: first, withIntermediateDirectories: false)
+            let link = directory.file("link")
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: first)
+            let result = try await RelayProcess.run(Shape.small + ["--record", first, "--record-also", "\(link)/more"])
+            #expect(result.ending == .exited(64), "\(result.log)")
+            #expect(result.log.contains("are the same directory, or one is in the other"), "\(result.log)")
+            #expect(fileNames(in: first).isEmpty)
+        }
+    }
+}
