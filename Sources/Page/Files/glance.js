@@ -28,6 +28,17 @@ export function gapSeconds(report) {
 }
 /** The number of the segment being written. */
 export const segmentNumber = (report) => report.recorder.segmentsFinished + 1;
+/** Whether frames are written to a file in the second directory. */
+const isRecordingAlso = (report) => report.secondRecording?.recorder?.state === "recording";
+/** Why nothing is recorded in the second directory; empty if it is, or is not to be. */
+export function secondTrouble(report) {
+    const { recorder, storage } = report.secondRecording ?? {};
+    if (report.isRecordingWanted === false) return "";
+    if (["stopped", "refused"].includes(storage?.state)) return storage.reason ?? "there is too little room";
+    if (recorder?.state === "failed") return recorder.lastError ?? "writing fails";
+    if (recorder?.state === "suspended") return recorder.suspension ?? "it goes on by itself";
+    return "";
+}
 /** Whether the disk's state is one of `states`. */
 const diskIs = (report, ...states) => states.includes(report.storage?.state);
 
@@ -41,8 +52,8 @@ export function outlook(report, since = () => null, encoderLoad = 0) {
 }
 
 function problemsOf(report, since) {
-    return [...channelProblems(report), ...recordingProblems(report), ...outputProblems(report, since),
-        ...monitorProblems(report)]
+    return [...channelProblems(report), ...recordingProblems(report), ...secondProblems(report),
+        ...outputProblems(report, since), ...monitorProblems(report)]
         .sort((a, b) => Number(b.isCritical ?? false) - Number(a.isCritical ?? false));
 }
 
@@ -65,7 +76,8 @@ function channelProblems(report) {
 function recordingProblems(report) {
     const { recorder, storage } = report;
     const room = { action: "room", label: "Make room" };
-    if (diskIs(report, "stopped")) return [{ key: "recording", isCritical: true, strong: "Nothing is being recorded:",
+    const nothing = isRecordingAlso(report) ? "Only the second directory is recorded" : "Nothing is being recorded";
+    if (diskIs(report, "stopped")) return [{ key: "recording", isCritical: true, strong: `${nothing}:`,
         after: storage.freeBytes <= storage.reserveBytes ? " the disk is full"
         : ` ${storage.reason ?? "the disk cannot be used"}`, aside: "goes on by itself when that changes",
         button: room }];
@@ -74,7 +86,7 @@ function recordingProblems(report) {
     if (recorder?.state === "failed") return [{ key: "recording", isCritical: true, strong: "Writing fails",
         aside: recorder.lastError ?? "tried again each second" }];
     if (recorder?.state === "suspended") return [{ key: "recording", isCritical: true,
-        strong: "Nothing is being recorded", aside: recorder.suspension ?? "goes on by itself" }];
+        strong: nothing, aside: recorder.suspension ?? "goes on by itself" }];
     const clips = report.clipsRecorder;
     if (clips?.state === "failed") return [{ key: "recording", isCritical: true, strong: "Writing clips fails",
         aside: clips.lastError ?? "tried again each second" }];
@@ -85,6 +97,12 @@ function recordingProblems(report) {
             button: { action: "record", label: "Start recording" } }];
     }
     return [];
+}
+
+function secondProblems(report) {
+    const trouble = secondTrouble(report);
+    return trouble ? [{ key: "second", isCritical: !isRecording(report), strong: "The second directory",
+        after: " is not recorded", aside: trouble }] : [];
 }
 
 function outputProblems(report, since) {
@@ -132,6 +150,12 @@ function forecastOf(report, encoderLoad) {
         } else {
             rows.push({ key: "disk", icon: "disk", before: "Disk full in ", strong: duration(left), aside: at });
         }
+    }
+    const second = report.secondRecording?.storage;
+    if (isRecordingAlso(report) && ["warning", "critical"].includes(second?.state)
+        && second.secondsUntilFull !== undefined) {
+        rows.push({ key: "second", isWarning: true, isCritical: second.state === "critical", icon: "disk",
+            before: "Second disk full in ", strong: duration(second.secondsUntilFull) });
     }
     const show = report.runDown;
     if (show?.state === "running" && !show.loops && show.remainingSeconds !== undefined) {
@@ -245,6 +269,7 @@ export class Glance {
             const gaps = report.recorder.gapCount;
             return `segment ${segmentNumber(report)}${gaps ? ` · ${count(gaps, "gap")} of ${duration(gapSeconds(report))}` : ""}`;
         }
+        if (isRecordingAlso(report)) return "in the second directory alone";
         if (diskIs(report, "stopped")) return report.storage.freeBytes <= report.storage.reserveBytes ? "disk full"
             : "the disk cannot be used";
         if (diskIs(report, "refused")) return "too little room to begin";

@@ -6,7 +6,7 @@ import {
     announce, byID, enable, onPress, partsOf, Popover, press, Question, setAttribute, setIcon, setProperty, setShown,
     setText,
 } from "./dom.js";
-import { gapSeconds, isRecording, segmentNumber } from "./glance.js";
+import { gapSeconds, isRecording, secondTrouble, segmentNumber } from "./glance.js";
 import { count, day, duration, hourAndMinute, megabits, milliseconds, sentence, shortClock, size } from "./words.js";
 
 export class Recorder {
@@ -225,6 +225,8 @@ export class Storage {
         if (storage) this.#known(report, storage);
         else this.#unknown(report);
         setShown(parts.disk, storage !== undefined);
+        setShown(parts.second, report.secondRecording !== undefined);
+        if (report.secondRecording) setText(parts.second, secondWords(report));
         const isTight = storage !== undefined && storage.state !== "ok";
         const held = this.held();
         setShown(parts.release, isTight && held.length > 0);
@@ -316,6 +318,17 @@ export class Storage {
         setText(this.keptParts.words, retention?.problem ? sentence(retention.problem) : retention
             ? "What is held is never deleted." : "No rule deletes recordings.");
     }
+}
+
+/** The line of the second directory. */
+function secondWords(report) {
+    const { directory, recorder, storage } = report.secondRecording;
+    const trouble = secondTrouble(report);
+    if (trouble) return `Not recorded in ${directory}: ${trouble}`;
+    const left = storage?.secondsUntilFull;
+    return [`Also in ${directory}: ${recorder?.state ?? "not recording"}`,
+        storage && `${size(storage.freeBytes)} free`, left !== undefined && `full in ${duration(left)}`,
+    ].filter(Boolean).join(", ");
 }
 
 /** The forecast as two lines: a headline and an explanation. */
