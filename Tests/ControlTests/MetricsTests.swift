@@ -182,6 +182,44 @@ struct MetricsTests {
         }
     }
 
+    @Test("Metrics of the recording in a second directory have a label that those of the first one do not have")
+    func secondRecording() {
+        var status = status()
+        var recorder = RecorderStatus()
+        recorder.state = .recording
+        status.recorder = recorder
+        recorder.state = .failed
+        recorder.count(RecordingGap(from: 0, to: 1, reason: "why", cause: .storage, frames: 3))
+        status.secondRecording = SecondRecordingStatus(
+            directory: "/mnt/second",
+            RecordingStatus(
+                recorder: recorder,
+                storage: StorageStatus(
+                    state: .stopped, freeBytes: 7, requiredBytes: 5, reserveBytes: 6, secondsUntilFull: 0,
+                    directory: "/mnt/second", ageSeconds: 0.5),
+                retention: RetentionStatus(), upload: UploadStatus()))
+        var report = report("news", status)
+        report.isRecordingWanted = true
+        let (lines, also) = (lines([report]), #"channel="news",copy="also""#)
+        for line in [
+            "relay_recorder_wanted{channel=\"news\"} 1", "relay_recorder_wanted{\(also)} 1",
+            "relay_recorder_state{channel=\"news\",state=\"recording\"} 1",
+            "relay_recorder_state{\(also),state=\"recording\"} 0", "relay_recorder_state{\(also),state=\"failed\"} 1",
+            "relay_recorder_gaps_total{channel=\"news\",cause=\"storage\"} 0",
+            "relay_recorder_gaps_total{\(also),cause=\"storage\"} 1",
+            "relay_recorder_keyframes_requested_total{\(also),kind=\"timed\"} 0",
+            "relay_recorder_write_duration_seconds_bucket{\(also),le=\"+Inf\"} 0",
+            "relay_recorder_write_duration_seconds_count{\(also)} 0",
+            "relay_storage_state{\(also),state=\"stopped\"} 1", "relay_storage_free_bytes{\(also)} 7",
+            "relay_storage_seconds_until_full{\(also)} 0", "relay_storage_free_bytes{channel=\"news\"} 1099511627776",
+            "relay_retention_files{\(also)} 0", "relay_upload_failing_files{\(also)} 0",
+        ] {
+            #expect(lines.contains(Substring(line)), "\(line)")
+        }
+        #expect(!lines.contains { $0.contains("/mnt/second") })
+        #expect(!self.lines([self.report()]).contains { $0.contains("copy=") })
+    }
+
     @Test("A failed recorder for clips counts as a problem, even if no recording is requested")
     func clips() {
         var status = status()

@@ -112,14 +112,14 @@ struct MetricSamples {
     }
 
     /// Writes a histogram. `counts` are the numbers of values that do not exceed each of `bounds`; `count` is the
-    /// number of all values, and `sum` is their sum.
-    mutating func add(counts: [Int], bounds: [Double], count: Int, sum: Double) {
+    /// number of all values, and `sum` is their sum. `values` are the values of the labels after ``first``.
+    mutating func add(counts: [Int], bounds: [Double], count: Int, sum: Double, _ values: String?...) {
         labels.append("le")
-        for (bound, seen) in zip(bounds, counts) { write("_bucket", [Self.number(bound)], Double(seen)) }
-        write("_bucket", ["+Inf"], Double(count))
+        for (bound, seen) in zip(bounds, counts) { write("_bucket", values + [Self.number(bound)], Double(seen)) }
+        write("_bucket", values + ["+Inf"], Double(count))
         labels.removeLast()
-        write("_sum", [], sum)
-        write("_count", [], Double(count))
+        write("_sum", values, sum)
+        write("_count", values, Double(count))
     }
 
     private mutating func write(_ suffix: String, _ values: [String?], _ value: Double) {

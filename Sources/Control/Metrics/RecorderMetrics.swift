@@ -9,15 +9,19 @@ enum RecorderMetrics {
     static let families = states + files + gaps + times
 
     private static let states: [MetricFamily] = [
-        .channel("relay_recorder_wanted", .gauge, "Whether a recording is wanted.") { report, samples in
-            samples.add(MetricFamily.number(report.isRecordingWanted && report.state != .over))
-        },
         .channel(
+            "relay_recorder_wanted", .gauge, "Whether a recording is wanted.", labels: [RecordingCopy.label]
+        ) { report, samples in
+            let isWanted = MetricFamily.number(report.isRecordingWanted && report.state != .over)
+            samples.add(isWanted)
+            if report.status?.secondRecording != nil { samples.add(isWanted, RecordingCopy.also) }
+        },
+        .eachCopy(
             "relay_recorder_state", .gauge, "What the recorder does: 1 of its state, 0 of the others.",
             labels: ["state"]
-        ) { report, samples in
-            guard let recorder = report.status?.recorder else { return }
-            samples.choose(recorder.state.rawValue, among: RecorderState.allCases.map(\.rawValue))
+        ) { recording, samples in
+            guard let recorder = recording.status.recorder else { return }
+            samples.choose(recorder.state.rawValue, among: RecorderState.allCases.map(\.rawValue), recording.copy)
         },
         .channel(
             "relay_clips_recorder_state", .gauge,
@@ -45,12 +49,12 @@ enum RecorderMetrics {
     ]
 
     private static let gaps: [MetricFamily] = [
-        .channel(
+        .eachCopy(
             "relay_recorder_gaps_total", .counter, "Gaps in the recording that are over, by cause.", labels: ["cause"]
-        ) { report, samples in
-            guard let recorder = report.status?.recorder else { return }
+        ) { recording, samples in
+            guard let recorder = recording.status.recorder else { return }
             for cause in RecordingGap.Cause.allCases {
-                samples.add(Double(recorder.gapCauses[cause] ?? 0), cause.rawValue)
+                samples.add(Double(recorder.gapCauses[cause] ?? 0), recording.copy, cause.rawValue)
             }
         },
         recorder("relay_recorder_gap_frames_total", .counter, "Frames missing over all gaps, also over one that lasts.")
@@ -59,13 +63,13 @@ enum RecorderMetrics {
             "relay_recorder_incomplete_frames_total", .counter,
             "Frames in no file because others never came: some that are shown before them, or their keyframe."
         ) { Double($0.incompleteFrames) },
-        .channel(
+        .eachCopy(
             "relay_recorder_keyframes_requested_total", .counter,
             "Keyframes that the recorder asked for: for a cut, or at once.", labels: ["kind"]
-        ) { report, samples in
-            guard let recorder = report.status?.recorder else { return }
-            samples.add(Double(recorder.keyframesRequested.timed), "timed")
-            samples.add(Double(recorder.keyframesRequested.prompt), "prompt")
+        ) { recording, samples in
+            guard let recorder = recording.status.recorder else { return }
+            samples.add(Double(recorder.keyframesRequested.timed), recording.copy, "timed")
+            samples.add(Double(recorder.keyframesRequested.prompt), recording.copy, "prompt")
         },
     ]
 
@@ -80,17 +84,17 @@ enum RecorderMetrics {
         _ name: String, _ kind: MetricFamily.Kind, _ help: String,
         _ value: @escaping @Sendable (RecorderStatus) -> Double?
     ) -> MetricFamily {
-        .program(name, kind, help) { $0.recorder.flatMap(value) }
+        .copies(name, kind, help) { $0.recorder.flatMap(value) }
     }
 
     private static func latency(
         _ name: String, _ help: String, _ value: @escaping @Sendable (RecorderStatus) -> WriteLatencyStatus
     ) -> MetricFamily {
-        .channel(name, .histogram, help) { report, samples in
-            guard let latency = report.status?.recorder.map(value) else { return }
+        .eachCopy(name, .histogram, help) { recording, samples in
+            guard let latency = recording.status.recorder.map(value) else { return }
             samples.add(
                 counts: latency.counts, bounds: WriteLatencyStatus.bounds, count: latency.count,
-                sum: latency.totalSeconds)
+                sum: latency.totalSeconds, recording.copy)
         }
     }
 }

@@ -10,12 +10,12 @@ enum StorageMetrics {
     static let families = storage + retention + upload
 
     private static let storage: [MetricFamily] = [
-        .channel(
+        .eachCopy(
             "relay_storage_state", .gauge, "What the storage guard thinks: 1 of its state, 0 of the others.",
             labels: ["state"]
-        ) { report, samples in
-            guard let storage = report.status?.storage else { return }
-            samples.choose(storage.state.rawValue, among: StorageState.allCases.map(\.rawValue))
+        ) { recording, samples in
+            guard let storage = recording.status.storage else { return }
+            samples.choose(storage.state.rawValue, among: StorageState.allCases.map(\.rawValue), recording.copy)
         },
         disk("relay_storage_free_bytes", "Bytes that are free.") { Double($0.freeBytes) },
         disk("relay_storage_required_bytes", "Bytes that must be free before recording starts.") {
@@ -74,20 +74,20 @@ enum StorageMetrics {
     private static func disk(
         _ name: String, _ help: String, _ value: @escaping @Sendable (StorageStatus) -> Double?
     ) -> MetricFamily {
-        .program(name, .gauge, help) { $0.storage.flatMap(value) }
+        .copies(name, .gauge, help) { $0.storage.flatMap(value) }
     }
 
     private static func kept(
         _ name: String, _ kind: MetricFamily.Kind, _ help: String,
         _ value: @escaping @Sendable (RetentionStatus) -> Double?
     ) -> MetricFamily {
-        .program(name, kind, help) { $0.retention.flatMap(value) }
+        .copies(name, kind, help) { $0.retention.flatMap(value) }
     }
 
     private static func handed(
         _ name: String, _ kind: MetricFamily.Kind, _ help: String,
         _ value: @escaping @Sendable (UploadStatus) -> Double?
     ) -> MetricFamily {
-        .program(name, kind, help) { $0.upload.flatMap(value) }
+        .copies(name, kind, help) { $0.upload.flatMap(value) }
     }
 }
