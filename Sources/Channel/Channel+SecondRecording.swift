@@ -45,15 +45,21 @@ extension Channel {
     }
 
     /// Replaces the current recording in a second directory by that of `configuration`, or ends it if there is no second
-    /// directory any more. If the new recording cannot be started, the current one ends nevertheless, because its
-    /// settings do not apply any more, and the start is retried in the background.
+    /// directory any more. If there is too little space to begin a new recording in the same directory, the current one
+    /// continues. If the new recording cannot be started for another reason, the current one ends nevertheless, because
+    /// its settings do not apply any more, and the start is retried in the background.
     func replaceSecond(of configuration: ChannelConfiguration.Recording) {
-        recordings.adopt(secondDirectory: configuration.also)
+        let isSameDirectory = recordings.adopt(secondDirectory: configuration.also)
+        let canContinue = isSameDirectory && recordings.second.current != nil
         do {
             guard let second = configuration.second else { return try recordings.second.stop() }
             do {
-                try recordings.second.replace { try makeSecond(second) }
+                try recordings.second.replace { try makeSecond(second, canWait: !canContinue) }
             } catch let failure as ChannelFailure {
+                if canContinue, failure.cause == .storageRefused {
+                    return logger.warning(
+                        "the recording in \(second.directory) continues with its earlier settings: \(failure)")
+                }
                 // An error means that there is no current recording.
                 try? recordings.second.stop()
                 lackSecond(second, because: failure)
@@ -63,18 +69,20 @@ extension Channel {
         }
     }
 
-    /// Sets up the recording `second`, in `place` if that is prepared already. Throws an error if the disk takes longer
-    /// than 10 s, also for the free space, which is read without a limit otherwise.
+    /// Sets up the recording `second`, in `place` if that is prepared already. Without `canWait`, a recording that would
+    /// have to wait for disk space is refused. Throws an error if the disk takes longer than 10 s, also for the free
+    /// space, which is read without a limit otherwise.
     private func makeSecond(
-        _ second: ChannelConfiguration.Recording, in place: Result<RecordingPlace, ChannelFailure>? = nil
+        _ second: ChannelConfiguration.Recording, in place: Result<RecordingPlace, ChannelFailure>? = nil,
+        canWait: Bool = true
     ) throws(ChannelFailure) -> Recording {
-        let answer = Answer.of("relay.prepare", within: Self.patience) { [self] in
+        let ask: @Sendable () -> Result<Recording, ChannelFailure> = { [self] in
             Result { () throws(ChannelFailure) in
-                guard let place else { return try make(second, patience: nil) }
+                guard let place else { return try make(second, patience: nil, canWait: canWait) }
                 return try Recording(second, in: place.get(), of: recorded(second))
             }
         }
-        guard let answer else {
+        guard let answer = Answer.of("relay.prepare", within: Self.patience, ask) else {
             throw ChannelFailure(.cannotRecord, .record(second.directory), because: "its file system does not answer")
         }
         return try answer.get()

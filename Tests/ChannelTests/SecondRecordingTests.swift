@@ -109,7 +109,7 @@ struct SecondRecordingTests {
         arguments: ["first", "second"])
     func unusable(name: String) throws {
         // There is a file where the directory should be.
-        try place.write([], to: name)
+        try place.write([UInt8](), to: name)
         let log = CollectedLog()
         let running = try Running(configuration(recording()), logger: log.logger)
         try eventually("the other directory is recorded to") { running.frames(other(name)) > 0 }
@@ -177,7 +177,7 @@ struct SecondRecordingTests {
 
     @Test("A start on air records to the directory that can be used, and fails only if neither can be used")
     func startWithout() throws {
-        for name in ["first", "second"] { try place.write([], to: name) }
+        for name in ["first", "second"] { try place.write([UInt8](), to: name) }
         let (running, recording) = (try Running(configuration(nil)), recording())
         let failure = #expect(throws: ChannelFailure.self) { try running.channel.startRecording(recording) }
         #expect(failure?.cause == .cannotRecord)
@@ -197,7 +197,7 @@ struct SecondRecordingTests {
 
     @Test("A channel is not opened if neither directory can be used")
     func neither() throws {
-        for name in ["first", "second"] { try place.write([], to: name) }
+        for name in ["first", "second"] { try place.write([UInt8](), to: name) }
         let failure = #expect(throws: ChannelFailure.self) { try Channel(configuration(recording()), logger: quiet) }
         #expect(failure?.cause == .cannotRecord && failure?.description.contains(place.path("first")) == true)
     }

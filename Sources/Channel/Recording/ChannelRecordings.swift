@@ -81,8 +81,14 @@ package final class ChannelRecordings: Sendable {
         return answers.contains(true)
     }
 
-    /// Sets the second directory that the status names.
-    func adopt(secondDirectory path: String?) { directory.withLock { $0 = path } }
+    /// Sets the second directory that the status names. Returns whether it was the same before.
+    @discardableResult
+    func adopt(secondDirectory path: String?) -> Bool {
+        directory.withLock { directory in
+            defer { directory = path }
+            return directory == path
+        }
+    }
 
     /// A snapshot of the recording in the second directory; nil if there is no such directory.
     var secondStatus: SecondRecordingStatus? {
