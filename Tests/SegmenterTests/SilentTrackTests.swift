@@ -217,7 +217,7 @@ import Testing
         let audio = Set(files.flatMap(\.audio))
         let expected = Set(packets.filter { $0.track == .audio }.map(\.pts))
         #expect(audio == expected, "\(expected.subtracting(audio).sorted())")
-        // At most one packet is there to be hidden.
+        // At most one audio packet ends before the start of its file: the hidden one.
         for file in files { #expect(file.audio.count { Double($0 + 1024) / 48_000 <= file.start } <= 1) }
         let starts = files.map(\.start)
         #expect(starts == starts.sorted() && files.first?.isVideo == true && files.last?.isVideo == true)
@@ -240,7 +240,8 @@ import Testing
         let clock = ManualClock()
         var timed = 0
         for packet in packets where packet.ptsNanoseconds < end {
-            // From the middle on, packets come 60 ms late whenever a fragment is full, so that the timer is first.
+            // From the middle on, packets come 60 ms late whenever a fragment is full, so the timer fires before they
+            // arrive.
             let phase = packet.dtsNanoseconds % 500_000_000
             let isLate = packet.dtsNanoseconds > end / 2 && phase >= 380_000_000
             clock.sleep(until: max(0, packet.dtsNanoseconds + (isLate ? 200_000_000 : 60_000_000)))
