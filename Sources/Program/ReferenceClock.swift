@@ -38,12 +38,12 @@ package struct ReferenceClock: Sendable {
     /// While the phase is larger than this, in nanoseconds, the clock only reduces the phase. The estimate of the
     /// cadence does not change meanwhile.
     private static let cadencePhase = 5_000_000.0
-    /// The cadence is the rate at which the reference's frames really come, relative to the rate that their timestamps
-    /// show. This is its maximum, as a fraction.
+    /// The cadence is the fraction by which the reference's frames really come faster than their timestamps show;
+    /// negative if they come more slowly. This is its maximum magnitude.
     private static let highestCadence = 500e-6
     private static let patience: Int64 = 1_000_000_000
-    /// If more steps than this were needed for the ratio of two frame rates (see `steps`), the frames have no common
-    /// phase.
+    /// The maximum result of `steps(from:to:)`. If the ratio of two frame rates needs more steps than this, the frames
+    /// have no common phase.
     private static let mostSteps: Int64 = 8
     /// The number of frames over which ``steadyPhase`` is smoothed.
     private static let memory = 16.0

@@ -120,8 +120,8 @@ struct FrameSlotsTests {
         #expect(slots.repeated == 0)
     }
 
-    // Regression: it kept its slot from beside another reference, up to a frame away, and repeated a frame half a
-    // minute later.
+    // Regression: a new reference source kept the slots that it had beside the previous reference, up to a frame away
+    // from its times, and half a minute later one of its frames was repeated.
     @Test("The frames of a new reference source are shown in the nearest program frames from the first one on")
     func newReference() {
         var slots = FrameSlots(frameRate: FrameRate(25))

@@ -67,7 +67,7 @@ struct MixerTests {
         }
         let own = (0..<24_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
         #expect(Array(samples[..<7680]) == Array(own[..<7680]))
-        // The audio from then was kept: nothing is missing, and the last part is heard again.
+        // The audio of the last 1000 samples was stored: no audio is missing, and these samples are heard again.
         #expect(Array(samples[8160..<15_360]) == Array(own[7160..<14_360]))
         #expect(Array(samples[15_840..<23_040]) == Array(own[15_840..<23_040]))
         let steps = zip(samples, samples.dropFirst()).map { abs($1 - $0) }
