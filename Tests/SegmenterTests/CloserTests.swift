@@ -151,7 +151,7 @@ private final class Remover: RecordingObserver {
         let (end, length) = (try #require(gap.to), gap.to.map { $0 - gap.from } ?? 0)
         #expect((2_950_000_000...3_050_000_000).contains(end))
         #expect(share == nil ? gap.from == 0 : (500_000_000...2_500_000_000).contains(length), "\(gap)")
-        // An MP4 contains its own metadata.
+        // An MP4 file contains its own metadata, so the observers get a record only for a transport stream.
         let record = observer.newest.withLock { $0 }
         #expect(record?.programEnd == (share == nil || format == .hybrid ? nil : gap.from))
         #expect(record?.ending == (record == nil ? nil : .error))

@@ -93,10 +93,10 @@ import Testing
         // Recordings of 10 GB on a disk of 1 TB that other data fills: half of it cannot be made free.
         let half = plan(.init(minimumFree: .percent(50)), files(10), free: 97_500_000_000)
         #expect(half.deletions.isEmpty && half.problem?.contains("cannot be had by deleting") == true)
-        // The space that the recording needs to continue can be made.
+        // Here deletions can free the space that the recording needs to continue.
         let urgent = plan(.init(minimumFree: .percent(50)), files(10), free: 4_500_000_000)
         #expect(names(urgent) == ["file-1"])
-        // Here even that cannot be made.
+        // Here deletions cannot free even that space.
         let vain = plan(.init(minimumFree: .percent(50)), files(4), free: 500_000_000)
         #expect(vain.deletions.isEmpty && vain.problem?.contains("cannot be had by deleting") == true)
     }

@@ -9,7 +9,7 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// How much a look of retention reads, and which files it asks the vetoes about.
+/// Tests how much a look of retention reads, and about which files it asks the vetoes.
 @Suite struct RetentionWorkTests {
     private final class CountingVeto: RetentionVeto {
         let asked = Mutex(0)

@@ -10,7 +10,7 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// Recordings of a program without one of its tracks, or without both, temporarily or from some time on.
+/// Recordings of programs in which one track or both tracks are missing, for a while or to the end.
 @Suite struct SilentTrackTests {
     private static let rate = FrameRate(25)
     private static let second: Int64 = 1_000_000_000
@@ -19,7 +19,7 @@ import Testing
     struct Case: CustomTestStringConvertible {
         struct Gap {
             var tracks: Set<TrackKind>
-            /// In seconds of program time.
+            /// The start and the length of the gap, in seconds of program time.
             var start: Double
             var length: Double
         }
@@ -131,7 +131,7 @@ import Testing
         let open = try #require(directory.files.first { $0.hasSuffix(".part") })
         let last = try #require(packets.last)
         let times = try times(directory.path(open), last.track)
-        // A transport stream has its own zero.
+        // The times in a transport stream do not begin at 0.
         let begun = times.first ?? 0
         #expect(begun < 4)
         let first = try #require(packets.first { $0.track == last.track && $0.pts >= 0 })

@@ -318,7 +318,7 @@ final class SegmentFile {
         return .finished(record(fileName: fileName, bytes: size))
     }
 
-    /// The record of what was written. It is needed if the disk turns out not to have stored all of it.
+    /// The record of what was written. It is needed if the disk has not stored everything.
     var written: SegmentRecord { record(fileName: name.open, bytes: bytes) }
 
     private func record(fileName: String, bytes: Int64) -> SegmentRecord {

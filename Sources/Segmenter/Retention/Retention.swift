@@ -9,10 +9,10 @@ internal import Synchronization
 /// Deletes the oldest finished files of one channel when the rules require it. It runs on its own queue of low
 /// priority, so that neither media nor the storage guard ever wait for it.
 ///
-/// Free space is checked each second. The directory is looked at only for a reason: too little free space, a file that
-/// was just finished, or a minute since the last look. The first look lists the directory. Each further look reads the
-/// files that the recorder reported, and a bounded number of others in turn (``SegmentInventory``), so that a look costs
-/// the same in an archive of 50,000 files as in one of 500.
+/// Free space is checked each second. The directory is looked at only if there is too little free space, if a file was
+/// just finished, or if the last look was a minute ago. The first look lists the directory. Each further look reads the
+/// files that the recorder reported, and a bounded number of others in turn (``SegmentInventory``). So a look costs the
+/// same in an archive of 50,000 files as in one of 500.
 package final class Retention: RecordingObserver {
     struct State {
         var policy: RetentionPolicy
