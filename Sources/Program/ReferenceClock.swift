@@ -162,8 +162,9 @@ package struct ReferenceClock: Sendable {
     }
 
     /// Returns into how many equal steps a program frame must be divided so that each frame of the source is due at the
-    /// beginning of a step. 1 for the same frame rate or half of it, 2 for twice the rate, 6 for a source of 30 fps in
-    /// a program of 25 fps. Nil if there are too many steps, as for 29.97 fps in a program of 25 fps.
+    /// beginning of a step. The result is 1 for the same frame rate or half of it, 2 for twice the rate, and 6 for a
+    /// source of 30 fps in a program of 25 fps. It is nil if there are too many steps, as for 29.97 fps in a program of
+    /// 25 fps.
     private static func steps(from source: FrameRate, to program: FrameRate) -> Int64? {
         // The duration of a source frame in program frames, as a fraction.
         let numerator = Int64(source.denominator) * Int64(program.numerator)

@@ -107,7 +107,7 @@ struct MixerTests {
     func earlierLive() {
         let live = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         let own = (0..<48_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
-        // Delivered 200 ms before it is due, as from a source with that latency.
+        // The audio is delivered 200 ms before it is due, as by a source with that latency.
         var delivered = 0
         let deliver = { (end: Int) in
             let part = Array(own[delivered..<end])
@@ -159,8 +159,8 @@ struct MixerTests {
         #expect(splash(Array(samples[8000..<12_096])) < -60)
     }
 
-    /// Returns the energy above 7 kHz relative to the total in windows of 4096 samples, in decibels; the highest of the
-    /// windows.
+    /// Returns, in decibels, the energy above 7 kHz relative to the total energy, for the window of 4096 samples in
+    /// which it is highest.
     private func splash(_ samples: [Float]) -> Double {
         // A difference filter of high order attenuates by far more than 60 dB below 1 kHz.
         var high = samples.map(Double.init)
