@@ -189,7 +189,7 @@ extension SerialShows {
         func edits() async throws {
             let first = try await variant("first.mp4", ["-c:v", "libx264", "-g", "30"])
             let cut = directory.file("cut.mp4")
-            // The cut is within a GOP. The frames from the keyframe on are copied and hidden.
+            // This file begins within a GOP: ffmpeg also copies the frames from the keyframe on, and hides them.
             try await Clip.make(cut, ["-ss", "4.5", "-t", "3", "-i", try await signal(), "-c", "copy"])
             let (path, _) = try await stitch([first, cut])
             #expect(try await Probe.complaints(path) == "")

@@ -42,8 +42,8 @@ final class RTMPServer: Sendable {
         }
     }
 
-    /// Returns the flag that keeps nginx from also opening its compiled-in log. Before 1.19.5 nginx does not have this
-    /// flag, and only reports an error if it may not write to that log.
+    /// Returns the arguments that keep nginx from also opening its compiled-in log. Before 1.19.5 nginx does not have
+    /// `-e`, and only reports an error if it may not write to that log.
     static func errorLog() async throws -> [String] {
         let help = try ChildProcess("nginx", ["-h"])
         try await help.ending(within: .seconds(5))
