@@ -117,7 +117,7 @@ import Testing
         #expect(deletable(free) == 8_000_000_000)
         #expect(deletable(free) { $0.sequence > 3 } == 5_000_000_000, "what is still needed does not count")
         #expect(deletable(.init(maximumAge: .seconds(9 * 3600))) == 3_000_000_000)
-        // Twice the recording's size is 22.032 GB. Of the limit of 40 GB, 9 GB are left for the recording.
+        // Twice the recording's size is 22.032 GB. The limit of 40 GB leaves 9 GB for the recording.
         #expect(deletable(.init(maximumBytes: 40_000_000_000), 31) == 13_032_000_000)
         #expect(deletable(.init(maximumBytes: 90_000_000_000), 31) == 0)
         #expect(deletable(.init(maximumAge: .seconds(Int64.max))) == 0)
