@@ -16,7 +16,7 @@ extension InputOptions {
     private static let reservedNames: Set = ["slate", "mix", "follow"]
 
     /// Whether the program is composed of sources by scenes: it has several inputs, a run-down (a list of segments that
-    /// play one after the other) or overlays. A single source is enough.
+    /// play one after the other) or overlays. With a run-down or overlays, a single source is enough.
     var isStudio: Bool { input.count > 1 || runDown != nil || !overlay.isEmpty }
 
     /// Applies the sources of a composed program, and the flags that concern them.

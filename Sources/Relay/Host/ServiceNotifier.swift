@@ -69,8 +69,8 @@ struct ServiceNotifier: Sendable {
         return ServiceNotifier(environment: environment)
     }
 
-    /// Sends `words` as one message. Returns whether the service manager accepted it. A busy service manager does not;
-    /// the caller may then try again later.
+    /// Sends `words` as one message. Returns whether the service manager accepted the message. A busy service manager
+    /// accepts none; the caller may then try again later.
     @discardableResult
     func send(_ words: Word...) -> Bool {
         let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
