@@ -78,7 +78,8 @@ final class ConnectionSeats: Sendable {
     }
 }
 
-/// Tells the seats when a request on a connection begins to be answered, and when its answer is complete.
+/// Tells ``ConnectionSeats`` when the server begins to answer a request on a connection, and when the answer is
+/// complete.
 final class SeatHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart

@@ -89,8 +89,8 @@ extension ControlServer {
                 maxHeaderFieldCount: mostHeaders))
     }
 
-    /// Lets `channel`, a listening socket, accept no connection while few descriptors are free. Commands at the local
-    /// socket are always served.
+    /// Makes `channel`, a listening socket, accept no new connections while few descriptors are free. Commands at the
+    /// local socket are always served.
     private static func keepReserve(_ channel: any Channel, _ logger: Logger) async {
         let added = channel.eventLoop.submit {
             let gate = DescriptorGate(.shared) { logger.warning("HTTP: \($0)") }
