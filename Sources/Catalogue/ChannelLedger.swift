@@ -85,7 +85,7 @@ package struct ChannelLedger: Sendable {
             for segment in own(rows.compactMap(CatalogueSegment.init(validating:))) {
                 guard try body(segment) else { return }
             }
-            // Rows that are left out count, too: only the number of rows shows the end.
+            // Fewer rows than requested mean that there are no more rows. Rows that are left out count, too.
             guard rows.count == Self.batch, let last = rows.last else { return }
             place = [last["start"], last["name"]]
         }
