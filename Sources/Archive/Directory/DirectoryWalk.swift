@@ -17,7 +17,7 @@ struct DirectoryWalk: Sendable {
 
     /// The directories that this round still has to read; the last one is being read.
     private var levels: [Level] = []
-    /// The directories in the one that is being read.
+    /// The subdirectories of the directory that is being read, as far as they were found.
     private var below: [Level] = []
     /// Where to continue in the directory that is being read; 0 at its beginning.
     private var place = 0

@@ -7,7 +7,7 @@ internal import Media
 /// What retention remembers about the wall clock from one run of relay to the next, in a small hidden file beside the
 /// recordings. All numbers are milliseconds.
 package struct RememberedClock: Sendable, Equatable {
-    /// Describes an error of the wall clock because of which files can look older than they are.
+    /// A possible error of the wall clock that makes files look older than they are.
     package struct Lead: Sendable, Equatable {
         /// How much older than their real age files can look.
         package var length: Int64
