@@ -31,7 +31,7 @@ struct SourcesTrial {
     private let configuration: ChannelConfiguration
     private let clock: any MonotonicClock
     private let logger: Logger
-    /// The program's format: that of the first source that was decoded, except for values that flags set.
+    /// The program's format. It is the format of the first decoded source, except for the values that flags set.
     private(set) var format: VideoFormat?
     private(set) var decoded: [Decoded] = []
 

@@ -10,7 +10,7 @@ internal import Studio
 
 /// The flags for several inputs: a program that switches between sources and shows several of them together.
 extension InputOptions {
-    /// The maximum number of sources. It is more than a grid can show.
+    /// The maximum number of sources. A program can have more sources than a grid can show.
     private static let mostSources = 16
     /// Names that no source may have, because they mean something else: the slate, and choices of audio.
     private static let reservedNames: Set = ["slate", "mix", "follow"]

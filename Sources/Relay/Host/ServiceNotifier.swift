@@ -42,9 +42,9 @@ struct ServiceNotifier: Sendable {
     /// The environment variables of the protocol.
     private static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
 
-    /// Reads from `environment` how to reach the service manager; nil if no address is given, or if it is not
-    /// supported. `pid` is this process: if the variables of the watchdog are meant for another process, ``watchdog``
-    /// is nil.
+    /// Reads from `environment` how to reach the service manager; nil if the environment contains no address, or an
+    /// address that is not supported. `pid` is this process: if the variables of the watchdog are meant for another
+    /// process, ``watchdog`` is nil.
     init?(environment: [String: String], pid: Int32 = getpid()) {
         // Other address families, such as vsock, are for the managers of virtual machines, and are not supported.
         guard let name = environment["NOTIFY_SOCKET"], name.hasPrefix("/") || name.hasPrefix("@") else { return nil }
