@@ -37,9 +37,9 @@ extension CatalogueSegment {
 }
 
 extension CatalogueSegment {
-    /// Returns the row for the deleted files of this row without `segment`, which gets this row's name: either the
-    /// first of these files has come back, or a new file has the name, as happens with names that contain only the time
-    /// of day. Nil if nothing is left.
+    /// Returns the row for the deleted files of this row that are left when `segment` gets this row's name. Either the
+    /// first of these files has come back as `segment`, or `segment` is a new file with the same name, as happens with
+    /// names that contain only the time of day. Nil if nothing is left.
     func rest(besides segment: CatalogueSegment) -> CatalogueSegment? {
         guard let deleted, let run, let programStart, let programEnd else { return nil }
         var rest = self

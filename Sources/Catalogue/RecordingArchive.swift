@@ -97,8 +97,8 @@ package struct RecordingArchive {
         return Contents(segments: try store.segments(), gaps: try store.gaps(), events: events, notes: notes)
     }
 
-    /// Like ``contents()``, but trusts the catalogue, and reads only the files that are not in it. Gaps are those of the
-    /// catalogue. This is for exports, which open the files that they need.
+    /// Like ``contents()``, but trusts the catalogue, and reads only the files that are not in it. The gaps come from
+    /// the catalogue. This is for exports, which open the files that they need.
     package func catalogued() throws -> Contents {
         var notes: [String] = []
         var ledger = Ledger(segments: [], deleted: [], gaps: [])
