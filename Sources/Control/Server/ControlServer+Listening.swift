@@ -22,8 +22,8 @@ extension ControlServer {
     private static let mostHeaderBytes = 16 << 10
     private static let mostHeaders = 100
 
-    /// Begins to listen at the address and at the socket, if the server does not listen there yet. Returns one failure
-    /// for each that could not be opened. Blocks.
+    /// Begins to listen at the address and at the socket, if the server does not listen there yet. Returns a failure
+    /// for each of the two that could not be opened. Blocks.
     func open() -> [Failure] {
         let (hasAddress, hasSocket) = state.withLock { ($0.hasAddress, $0.socket != nil) }
         var failures: [Failure] = []
