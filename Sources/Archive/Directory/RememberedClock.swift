@@ -11,7 +11,7 @@ package struct RememberedClock: Sendable, Equatable {
     package struct Lead: Sendable, Equatable {
         /// How much older than their real age files can look.
         package var length: Int64
-        /// For how much longer this possible error must be considered, counted only while relay runs.
+        /// How much longer this possible error must be considered. Only the time while relay runs counts.
         package var left: Int64
 
         /// A lead with these values; with 0, files do not look older than they are.
