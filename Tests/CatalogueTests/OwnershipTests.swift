@@ -72,7 +72,8 @@ private struct Neighbourhood {
             guard !isNested(closed) else { return }
             try write(ours.open, closed + ".part")
             open.insert(closed)
-        // Other record directories, with and without a mark, also at paths that the channel's names could have.
+        // Other record directories, with and without a mark. Some have paths that directories of the channel could
+        // have.
         case 7: try nest("inner", mark: ".relay-archive-1")
         case 8: try nest("2026-11-20", mark: ".relay-archive-2")
         case 9: try nest("2026", mark: ".relay.sqlite")
