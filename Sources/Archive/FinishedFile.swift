@@ -3,7 +3,7 @@
 internal import Glibc
 internal import Media
 
-/// Handles files that get their name only when they are finished.
+/// Handles files that get their final name only when they are finished.
 package enum FinishedFile {
     /// Returns a hidden path in the directory of `path`, for an unfinished file; a different one each time.
     package static func hidden(beside path: String) -> String {

@@ -268,8 +268,8 @@ extension Catalogue {
         return store
     }
 
-    /// Writes the upload states that this run knows to the database, which can be a new one that this or another
-    /// process made. If it is unknown which files wait for upload, all files wait.
+    /// Writes the upload states that this run knows to the database, which can be new because this or another process
+    /// replaced the old one. If it is unknown which files wait for upload, all files wait.
     private func restoreUploads(_ store: CatalogueStore) throws {
         let known = hold.known
         try store.setUploads(known)

@@ -97,7 +97,8 @@ enum GapInference {
     private static func gaps(inRun segments: [CatalogueSegment], _ living: Set<String>) -> [CatalogueGap] {
         let segments = segments.sorted { ($0.programStart ?? 0, $0.name) < ($1.programStart ?? 0, $1.name) }
         var gaps: [CatalogueGap] = []
-        // A row of several deleted files can reach beyond a file that came back in between.
+        // One row can cover several deleted files. If one of them came back, that row reaches beyond the end of the
+        // file that came back.
         var reach: CatalogueSegment?
         for (previous, after) in zip(segments, segments.dropFirst()) {
             if previous.deleted != nil, (previous.wholeEnd ?? 0) > (reach?.wholeEnd ?? 0) { reach = previous }
@@ -110,8 +111,9 @@ enum GapInference {
             // In a program without video, `missing` is a number of packets, and no frames are missing.
             if missing > 0 { gaps.append(gap(behind: before, to: next, frames: before.isAudioAlone ? 0 : missing)) }
         }
-        // After a file that ended by `rotate`, there must be another file. If it does not exist, the end of the run is
-        // missing, except if the run is still being recorded.
+        // If the last file of the run did not end by `stop` or `silent`, the rest of the run is missing. After a file
+        // that ended by `rotate`, nothing is missing yet if the run is still being recorded, because the next file is
+        // about to follow.
         if let last = segments.last, let ending = last.ending, ending != .stop, ending != .silent,
             ending != .rotate || !living.contains(last.run ?? "")
         {

@@ -5,8 +5,8 @@ internal import Glibc
 
 /// Properties of a catalogue's database that show whether it was written.
 package struct CatalogueStamp: Sendable, Equatable {
-    /// If the database was modified at another time than within this many nanoseconds of now, any further write changes
-    /// its modification time, in every file system.
+    /// If the modification time is further from the current time than this, in nanoseconds, any later write changes the
+    /// modification time, in every file system.
     private static let coarsest: Int64 = 2_500_000_000
 
     private let device: UInt64

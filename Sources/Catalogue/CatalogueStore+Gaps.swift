@@ -21,7 +21,7 @@ extension CatalogueStore {
             try database.execute(
                 sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from])
             try GapRow(gap).insert(database)
-            // The replaced gap can have been longer, so the gaps between the files are found again.
+            // The replaced gap may have been longer, so the gaps between the files are found again.
             let isReplaced = near.contains { $0.isTold && $0.from == gap.from }
             if isReplaced { try Self.findGaps(of: [gap.run], [gap.run], database) }
         }
@@ -76,7 +76,8 @@ extension CatalogueStore {
 
     /// Returns the gaps of `run` that end at program time `time` or later, or whose end is unknown.
     private static func gaps(ofRun run: String, from time: Int64, _ database: Database) throws -> [CatalogueGap] {
-        // One query for each condition, because SQLite would read all gaps of the run for their disjunction.
+        // There is one query for each condition, because SQLite would read all gaps of the run if the conditions were
+        // joined by OR.
         let places = ["to_pts IS NULL", "to_pts >= ?2", "from_pts >= ?2"].map {
             "SELECT rowid FROM gaps WHERE run = ?1 AND \($0)"
         }
@@ -89,8 +90,8 @@ extension CatalogueStore {
         for gap in gaps where !told.contains(where: gap.overlaps) { try GapRow(gap).insert(database) }
     }
 
-    /// Records that the file `name` was deleted on purpose at `time`. A file between remaining files is remembered, so
-    /// that its absence does not count as a gap, in one row with deleted files beside it.
+    /// Records that the file `name` was deleted on purpose at `time`. If an older file of its run remains, the row of
+    /// the deleted file is kept, so that its absence does not count as a gap. Adjacent deleted files share one row.
     func noteDeletion(of name: String, at time: UTCTime) throws(CatalogueFailure) {
         try write {
             try $0.execute(sql: "UPDATE segments SET deleted = ? WHERE name = ?", arguments: [time.milliseconds, name])
@@ -119,8 +120,8 @@ extension CatalogueStore {
         """
 
     /// Forgets the deleted files of the run before its first remaining file. A row that reaches beyond the start of
-    /// that file is kept: it has several deleted files, and the remaining file came back in between. Times that differ
-    /// by less than a millisecond were rounded differently.
+    /// that file is kept: such a row covers several deleted files, and the remaining file is one of them that came
+    /// back. Times that differ by less than a millisecond were rounded differently.
     private static let forgetOldest = """
         \(own)
         DELETE FROM segments WHERE deleted IS NOT NULL

@@ -3,8 +3,8 @@
 internal import GRDB
 
 /// Reads the rows of a time range. The number of rows that are read depends on the range and the limit, and not on the
-/// number of rows in the catalogue: the indexes are sorted by the start of files and gaps, and what begins before the
-/// range can reach into it only if it is no longer than the longest file or gap.
+/// number of rows in the catalogue: the indexes are sorted by the start of files and gaps. A file or gap that begins
+/// before the range is read only if it begins so late that the longest file or gap could reach into the range.
 extension CatalogueStore {
     /// Returns the newest `limit` files of `channel`, including deleted ones, that overlap `range`, in milliseconds
     /// since 1970; the newest first.

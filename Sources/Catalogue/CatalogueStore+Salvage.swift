@@ -74,8 +74,8 @@ extension CatalogueStore {
             return "segments"
         }
         guard try salvagedClips(database).hasAllRows else { return "clips" }
-        // Without its table the ledger, and with it each checksum, could not be written. Its rows are not compared with
-        // their index, because their number is large and no file depends on them.
+        // If the table of the upload ledger were missing, neither the ledger nor any checksum could be written. The
+        // ledger's rows are not compared with their index, because there are many of them and no file depends on them.
         let steps = try String.fetchSet(database, sql: "SELECT identifier FROM grdb_migrations")
         return try steps.contains(CatalogueSchema.uploadsStep) && !database.hasTable("uploads") ? "uploads" : nil
     }

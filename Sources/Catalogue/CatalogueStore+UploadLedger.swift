@@ -27,7 +27,7 @@ extension UploadEntry {
 /// The upload ledger: which files were uploaded to which place, and when. Its entries do not depend on the rows of
 /// files, and stay when the files are deleted.
 extension CatalogueStore {
-    /// How many entries of each channel are kept: for files of half an hour, those of more than five years. If there
+    /// How many entries of each channel are kept. With files of half an hour, they cover more than five years. If there
     /// are more, the oldest are removed.
     static let mostUploads = 100_000
 

@@ -5,8 +5,8 @@ internal import GRDB
 internal import Glibc
 internal import Synchronization
 
-/// The SQLite database of a directory of recordings; it owns the connection. Every call can block on the disk, and for
-/// up to 5 s while another process writes.
+/// The SQLite database of a directory of recordings; it owns the connection. Every call can block on the disk. While
+/// another process writes, a call can block for up to 5 s.
 final class CatalogueStore: Sendable {
     /// The database's name in the directory of the recordings.
     static let fileName = RecordDirectory.catalogueName

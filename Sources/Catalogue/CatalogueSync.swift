@@ -7,8 +7,8 @@ enum CatalogueSync {
     /// Files for which no row can be made, with the reasons.
     typealias Unread = [(name: String, failure: SegmentReadFailure)]
 
-    /// How many rows are written at a time: few enough that other users of the database need not wait for a large
-    /// archive, and many because the disk must confirm each transaction.
+    /// How many rows are written at a time. The number is so small that other users of the database need not wait for a
+    /// large archive, and yet large, because the disk must confirm each transaction.
     private static let batch = 500
 
     /// Adds the closed files of `directory` that `store` does not have, or whose rows are damaged. If `isFull` is set,

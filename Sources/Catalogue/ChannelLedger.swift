@@ -5,7 +5,7 @@ internal import GRDB
 internal import Glibc
 
 /// Reads one channel's part of a directory's catalogue, for a reader that runs beside a recorder. All calls block on
-/// the disk, and for up to 5 s while another process writes the catalogue.
+/// the disk. While another process writes the catalogue, they block for up to 5 s.
 package struct ChannelLedger: Sendable {
     /// The rows of a time range.
     package struct Page: Sendable {
@@ -85,7 +85,7 @@ package struct ChannelLedger: Sendable {
             for segment in own(rows.compactMap(CatalogueSegment.init(validating:))) {
                 guard try body(segment) else { return }
             }
-            // Rows that are left out count, too: only the number of rows shows the end.
+            // Fewer rows than requested mean that there are no more rows. Rows that are left out count, too.
             guard rows.count == Self.batch, let last = rows.last else { return }
             place = [last["start"], last["name"]]
         }

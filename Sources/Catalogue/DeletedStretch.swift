@@ -3,8 +3,8 @@
 internal import GRDB
 
 /// Deleted files between remaining ones are remembered, so that their absence does not count as a gap. Deleted files
-/// that follow each other without a gap become one row, because behind a file that is held for years there would
-/// otherwise be a row for each file that was deleted since.
+/// that follow each other without a gap become one row. Otherwise, while an old file is held for years, there would be
+/// a row for each file that was deleted after it.
 extension CatalogueSegment {
     /// Returns the row for this deleted file and `next`, the deleted file after it in the run. Nil if the two must stay
     /// two rows: something is missing between them, a file still waits for its upload, or the values would be too large
@@ -22,7 +22,8 @@ extension CatalogueSegment {
         if covers(next) || next.covers(self) { return joined }
         (joined.programEnd, joined.wholeEnd, joined.lastPts) = (next.programEnd, next.wholeEnd, next.lastPts)
         (joined.lateFrames, joined.frameDuration, joined.ending) = (next.lateFrames, next.frameDuration, next.ending)
-        // While a recorded source was silent nothing is missing, but the row must reach to its end.
+        // A recorded source can have been silent between the two files. Nothing is missing then, but the duration of
+        // the row must include the silence, so that the row reaches to the end of `next`.
         joined.duration = max(duration + next.duration, (next.programEnd ?? 0) - (programStart ?? 0))
         joined.frames += next.frames
         joined.audioSamples += next.audioSamples
@@ -36,9 +37,9 @@ extension CatalogueSegment {
 }
 
 extension CatalogueSegment {
-    /// Returns the row for the deleted files of this row without `segment`, which gets this row's name: either the
-    /// first of these files has come back, or a new file has the name, as happens with names that contain only the time
-    /// of day. Nil if nothing is left.
+    /// Returns the row for the deleted files of this row that are left when `segment` gets this row's name. Either the
+    /// first of these files has come back as `segment`, or `segment` is a new file with the same name, as happens with
+    /// names that contain only the time of day. Nil if nothing is left.
     func rest(besides segment: CatalogueSegment) -> CatalogueSegment? {
         guard let deleted, let run, let programStart, let programEnd else { return nil }
         var rest = self
@@ -57,7 +58,7 @@ extension CatalogueSegment {
 }
 
 extension CatalogueSegment {
-    /// Whether this row is that of `other`, or of several files among which it is.
+    /// Whether this row is the row of `other`, or a row of several deleted files that include `other`.
     func covers(_ other: CatalogueSegment) -> Bool {
         if name == other.name { return true }
         guard run != nil, run == other.run, channel == other.channel, let start = programStart, let end = programEnd,

@@ -97,8 +97,8 @@ package struct RecordingArchive {
         return Contents(segments: try store.segments(), gaps: try store.gaps(), events: events, notes: notes)
     }
 
-    /// Like ``contents()``, but trusts the catalogue, and reads only the files that are not in it. Gaps are those of the
-    /// catalogue. This is for exports, which open the files that they need.
+    /// Like ``contents()``, but trusts the catalogue, and reads only the files that are not in it. The gaps come from
+    /// the catalogue. This is for exports, which open the files that they need.
     package func catalogued() throws -> Contents {
         var notes: [String] = []
         var ledger = Ledger(segments: [], deleted: [], gaps: [])
@@ -236,8 +236,8 @@ package struct RecordingArchive {
 
 extension RecordingArchive {
     /// Returns the files, gaps and events that overlap `range`, in milliseconds since 1970: of each kind the newest
-    /// `limit`. They are those of the catalogue, and no other rows of it are read; files that someone removed are left
-    /// out. If there is no catalogue that can be read, they are taken from the files.
+    /// `limit`. They come from the catalogue, of which no other rows are read; files that someone removed are left out.
+    /// If there is no readable catalogue, they come from the files.
     package func page(_ range: Range<Int64>, limit: Int) throws -> Contents {
         let found: Contents? = try? withCatalogue { (store) throws(CatalogueFailure) in
             try store.hasTables() ? page(range, limit, in: store) : nil

@@ -16,7 +16,7 @@ final class UploadHold: Sendable {
         var loaded: [String: UploadState]?
         /// The states that this run recorded; they replace those in `loaded`.
         var noted: [String: UploadState] = [:]
-        /// Names that new files have, and whose rows may still be those of earlier files of these names.
+        /// Names that new files now have. The database rows with these names may still be those of earlier files.
         var renewed: Set<String> = []
         /// When the database is read again after a failure.
         var retryAt: ContinuousClock.Instant?

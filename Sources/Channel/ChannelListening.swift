@@ -16,7 +16,7 @@ package struct ChannelListening: InputOpener {
     private let onPublish: RTMPAuthorization?
     private let onPlay: RTMPAuthorization?
     private let channelOpening: ChannelOpening
-    /// Whether audio is encoded that comes as packets, so that it may be in a codec that no output carries.
+    /// Whether the audio packets of inputs are re-encoded here. Such audio may have a codec that no output can carry.
     private let encodesCopiedAudio: Bool
 
     /// Reads the certificate that `configuration` names, if there is one. Blocks while it reads. Throws

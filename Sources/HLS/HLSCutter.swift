@@ -26,8 +26,9 @@ struct HLSCutter {
     /// The tolerance for a variable frame rate, in nanoseconds. If a keyframe is later than expected by more than this,
     /// frames are missing.
     private static let variableTolerance: Int64 = 500_000_000
-    /// The duration of audio without a frame after which a frame counts as missing. A segment that ends only then has a
-    /// duration that still rounds to the target duration. With half a second it would not (RFC 8216, 4.3.3.1).
+    /// The duration of audio without a frame after which a frame counts as missing. It is so short that a segment that
+    /// ends only then has a duration that still rounds to the target duration. With half a second it would not (RFC
+    /// 8216, 4.3.3.1).
     private static let patience: Int64 = 350_000_000
     /// The maximum number of frames that may still come later although they are shown before the current frame. Half a
     /// second is added as a tolerance.
@@ -107,8 +108,8 @@ struct HLSCutter {
         return joined(pts: pts, frame: frame) ?? (isKeyframe ? .fragment : .goOn)
     }
 
-    /// Begins a segment at `pts`, where one can begin, if the current segment could become too long by waiting for the
-    /// next keyframe. Returns nil if it does not.
+    /// Begins a segment at `pts`, where a segment can begin, if the current segment could become too long by waiting
+    /// for the next keyframe. Otherwise returns nil.
     private mutating func joined(pts: Int64, frame: Int64) -> Decision? {
         let begun = start ?? pts
         // After a gap, audio may arrive just before its frame. That audio does not become a segment of its own.

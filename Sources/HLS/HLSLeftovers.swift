@@ -22,7 +22,7 @@ struct HLSLeftovers {
     }
 
     /// Deletes the files that are not in `named` and that were written more than `lifetime` seconds ago. Returns the
-    /// other files. Without this, an output that repeatedly fails soon would fill the disk.
+    /// other files. Without this, an output that fails again and again would fill the disk.
     func clear(except named: Set<String>, lifetime: Int64) -> [Kept] {
         let now = HLSDate.nowMicroseconds / 1_000_000
         let others = Set(names).subtracting(named)

@@ -51,9 +51,9 @@ package final class HLSWriter {
     private var file: HLSFile?
     private var number: Int64 = 0
     private var isDiscontinuous: Bool
-    /// The difference between the times in the files, which are UTC, and program time, in hundredths of a second; nil
-    /// before the first frame. Later segments therefore always have later times, even after a restart. That helps
-    /// players that do not reset their clock at a discontinuity.
+    /// The difference between the times in the files and program time, in hundredths of a second; nil before the first
+    /// frame. The times in the files are UTC, so that later segments always have later times, even after a restart.
+    /// That helps players that do not reset their clock at a discontinuity.
     private var shift: Int64?
     private var dating = HLSDating()
     private var segmentStart: Int64 = 0
@@ -122,7 +122,7 @@ package final class HLSWriter {
     /// written. Does nothing if the playlist has the end tag already, or if the options say not to write it.
     package static func conclude(_ path: String, _ options: HLSOptions) throws(OutputFailure) {
         guard options.endList.closes(isProgramOver: true) else { return }
-        // A missing directory has no playlist without an end tag, and is not created.
+        // If there is no playlist, no end tag is missing, and the directory is not created.
         guard access("\(path)/\(HLSName.playlist)", F_OK) == 0 else { return }
         let directory = try HLSDirectory(path)
         guard var playlist = try directory.playlist(), !playlist.hasEnded, !playlist.entries.isEmpty else { return }

@@ -3,9 +3,9 @@
 internal import Dispatch
 internal import Media
 
-/// A file that libav reads. The file is played once, or in a loop. If its coding changes, it is opened again there. If
-/// a loop fails after it has delivered media, the file is opened again after 1 to 5 s, as often as necessary, unless a
-/// new attempt cannot repair the failure.
+/// A file that libav reads. The file is played once, or in a loop. If the coding changes within the file, the file is
+/// opened again at that point. If a loop fails after it has delivered media, the file is opened again after 1 to 5 s,
+/// as often as necessary, unless a new attempt cannot repair the failure.
 final class LibAVSource: MediaSource {
     let description: SourceDescription
     private let location: InputLocation
@@ -50,8 +50,8 @@ final class LibAVSource: MediaSource {
         sink.end(.audio)
     }
 
-    /// Opens the input, plays it to its end or to a change of its coding, and closes it. `loopEnd` is the end of the
-    /// media in front of this part of it, in samples; nil if nothing was delivered.
+    /// Opens the input, plays it to its end or to a change of its coding, and closes it. `loopEnd` is the position, in
+    /// samples, at which the media delivered so far ends; nil if nothing was delivered.
     private func play(
         in loop: ReopenLoop, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?, loopEnd: inout Int64?
     ) -> IngestError? {

@@ -34,7 +34,8 @@ final class SourceMonitor: Sendable {
     private let hasRepairedSamples = Atomic(false)
     /// The point at which the playlist last stalled, and the function that finds a playlist's end.
     let stall = Mutex(PlaylistStall())
-    /// Where and why the next demuxer of a playlist continues at once.
+    /// The state of the source's live playlist. It says whether the next demuxer must continue without a pause, and
+    /// where.
     let playlist: PlaylistState
     /// Where the servers of the open input redirect to.
     let redirections = KnownRedirections()
@@ -107,8 +108,8 @@ final class SourceMonitor: Sendable {
         if isStopped { _ = takeKept() }
     }
 
-    /// The tracks that the input had when it was last opened. Set to nil after an opening whose tracks are not to be
-    /// trusted, so that the next opening finds out everything.
+    /// The tracks that the input had when it was last opened. Set to nil after an opening whose tracks may be wrong, so
+    /// that the next opening probes the input completely.
     var knownTracks: KnownTracks? {
         get { known.withLock { $0 } }
         set { known.withLock { $0 = newValue } }
@@ -121,8 +122,8 @@ final class SourceMonitor: Sendable {
             || continuation.withLock { $0?.isChange == true }
     }
 
-    /// Makes the next demuxer of a looped file begin at its start, because the last one has read the rest of the file
-    /// behind a change and cannot return.
+    /// Makes the next demuxer of a looped file begin at the file's start. The last demuxer has read only the rest of
+    /// the file after a change of the coding, so it cannot return to the start.
     func beginAgain() { isAtStart.store(true, ordering: .releasing) }
 
     /// Returns the connection on which the next demuxer continues; nil if the next demuxer must connect by itself.
@@ -153,8 +154,8 @@ final class SourceMonitor: Sendable {
     }
 
     /// Returns the pause before the input is opened again: `delay`, or a tenth of it for a listener. A listener does
-    /// not connect to a peer, so a short pause burdens no peer; it puts a sender that reconnects at once back on air
-    /// soon.
+    /// not connect to a peer, so a short pause burdens no peer, and a sender that reconnects at once is soon back on
+    /// air.
     func pauseToReopen(_ delay: Duration) -> Duration {
         srt.withLock { $0?.isListening == true } ? delay / 10 : delay
     }
@@ -218,8 +219,8 @@ final class SourceMonitor: Sendable {
             ])
     }
 
-    /// Reports that the source delivers nothing more; `failure` is the reason, or nil. An error does not count as a
-    /// failure if the source was stopped. Returns the failure if it counts.
+    /// Reports that the source delivers nothing more; `failure` is the reason, or nil. If the source was stopped, the
+    /// failure is ignored. Returns the failure unless it was ignored.
     @discardableResult
     func noteEnd(_ failure: IngestError?) -> IngestError? {
         playlist.unwatch()

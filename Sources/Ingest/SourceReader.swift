@@ -4,8 +4,8 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// Reads an open input from its start to its end or in a loop, and delivers its media into a sink. The reading of such
-/// an input can be paused without loss. Used by the source's thread only.
+/// Reads an open input from its start to its end or in a loop, and delivers its media into a sink. The input can wait:
+/// reading can be paused without loss. Used by the source's thread only.
 final class SourceReader {
     /// The result of ``step()``.
     private enum Step {
@@ -103,8 +103,8 @@ final class SourceReader {
     /// Whether media of this source follows the end of the input.
     private var continues: Bool { loops || isAtChange }
 
-    /// Delivers until the input ends or the source is stopped. In a file whose coding changes it also ends with each
-    /// round of a loop. Blocks.
+    /// Delivers until the input ends or the source is stopped. In a file whose coding changes, the method also returns
+    /// after each round of a loop. Blocks.
     func run() throws(IngestError) {
         if video == nil { sink.end(.video) }
         if audio == nil { sink.end(.audio) }
@@ -206,8 +206,8 @@ final class SourceReader {
         inputEnded = false
     }
 
-    /// Ends a loop's round after a read error, or the part of the input in front of a change. Returns the position at
-    /// which another reader can continue, in samples; nil if this reader has delivered nothing.
+    /// Ends a loop's round after a read error, or the part of the input before a change. Returns the position at which
+    /// another reader can continue, in samples; nil if this reader has delivered nothing.
     func breakOff() -> Int64? {
         guard continues, timeline.beginRound() else { return nil }
         let end = timeline.start(in: rate)

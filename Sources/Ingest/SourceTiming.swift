@@ -22,19 +22,19 @@ final class SourceTiming: SourceTimes {
         let stretch: Double
         /// The sum of the sudden moves of the mapping since the previous run.
         let step: Duration
-        /// The number of times that the source was placed so far. If it differs from the number at the previous run,
-        /// this run is the first one of a new placement.
+        /// The number of times that the source was placed so far. If the number differs from the number at the previous
+        /// run, this run is the first run of a new placement.
         let placement: Int
     }
 
     private struct State {
         var clock: SourceClock
-        /// The mappings from before the source was opened again. They are used for the media that arrived before that,
-        /// until there is a new mapping.
+        /// The mappings from before the source was opened again. They are used for the media that arrived before the
+        /// reopening, until there is a new mapping.
         var lastLines: [TrackKind: ClockLine] = [:]
         var placements = 0
         var step = Duration.zero
-        /// Whether the mapping was moved, so that frames might be due at another point within the program's frame
+        /// Whether the mapping was moved. Frames might then be due at another point within the program's frame
         /// intervals than before.
         var isOffPhase = false
         /// The time of the newest frame on the source's timeline. Nil before the first frame, and again after the

@@ -6,7 +6,7 @@ internal import CFFmpeg
 package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The operation that failed, as a verb: "open", "read".
     package let operation: String
-    /// The object of the operation, in a form that may be shown. Callers mask keys and passwords before.
+    /// The object of the operation, in a form that may be shown: callers have masked its keys and passwords.
     package let subject: String
     /// libav's error code: a negated `errno`, or one of libav's own codes.
     package let code: Int32
@@ -39,7 +39,7 @@ package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
     package var isInterrupted: Bool { code == relay_averror_exit }
     /// Whether the call exceeded its time limit.
     package var isTimedOut: Bool { code == relay_averror(ETIMEDOUT) }
-    /// Whether libav refused an argument. It returns the same code if the options do not allow the input's format.
+    /// Whether libav refused an argument. libav returns the same code if the options do not allow the input's format.
     package var isInvalidArgument: Bool { code == relay_averror(EINVAL) }
     /// Whether the data is invalid. The transport still works, so the next packet may be good.
     package var isInvalidData: Bool { code == relay_averror_invalid_data }

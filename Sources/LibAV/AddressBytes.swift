@@ -35,8 +35,8 @@ package final class AddressBytes: ByteStream {
     }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        // After a read that exceeded its deadline, the context is in the state of the end of the file. This resets the
-        // state.
+        // After a read that exceeded its deadline, the context reports the end of the file. Resetting these fields
+        // allows further reads.
         (context.pointee.eof_reached, context.pointee.error) = (0, 0)
         let bytes = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
         let count = avio_read_partial(context, bytes, Int32(clamping: buffer.count))

@@ -7,16 +7,18 @@ internal import Media
 ///
 /// libavformat stamps such packets as if there were 25 in a second, whatever the rate of the camera is.
 struct ArrivalStamps {
-    /// The time base of the stamps. That of libavformat can be as long as a frame.
+    /// The time base of the stamps. A tick of libavformat's own time base can be as long as a frame.
     static let timeBase = TimeBase.mpegTS
-    /// Motion JPEG: parts of an HTTP response (`multipart/x-mixed-replace`), or one image after the other.
+    /// The demuxers of Motion JPEG: as parts of an HTTP response (`multipart/x-mixed-replace`), or as a sequence of
+    /// images.
     private static let formats: Set<Substring> = ["mpjpeg", "mjpeg", "image2pipe"]
 
     private let clock: any MonotonicClock
     private var first: Int64?
     private var last: Int64?
 
-    /// Stamps from `clock` for the demuxer `formatName`; nil if the demuxer reads timestamps, or if there is no clock.
+    /// Creates stamps with the times of `clock` for the demuxer `formatName`; nil if the demuxer reads timestamps, or
+    /// if there is no clock.
     init?(of formatName: String, clock: (any MonotonicClock)?) {
         let names = formatName.split(separator: ",")
         guard let clock, names.contains(where: { Self.formats.contains($0) || $0.hasSuffix("_pipe") }) else {
@@ -25,7 +27,8 @@ struct ArrivalStamps {
         self.clock = clock
     }
 
-    /// Gives `packet` the time since the first packet. Times increase, also if packets come from a buffer at once.
+    /// Sets the times of `packet` to the time since the first packet was read. Times always increase, even if several
+    /// packets come from a buffer at once.
     mutating func stamp(_ packet: PacketBox) {
         let now = clock.now
         let start = first ?? now

@@ -10,8 +10,8 @@ package enum CaptureFormat {
         "422p": "yuv422p", "rgb3": "rgb24", "bgr3": "bgr24", "grey": "gray", "h265": "hevc",
     ]
 
-    /// libavformat's name of `format`, which is written like `relay devices` writes it, or like libavformat; nil if it
-    /// is neither a pixel format nor a codec.
+    /// libavformat's name of `format`, which is written as `relay devices` or libavformat writes it; nil if it is
+    /// neither a pixel format nor a codec.
     package static func name(of format: String) -> String? {
         let lower = format.lowercased()
         let name = names[lower] ?? lower

@@ -6,8 +6,8 @@ package import Media
 // This file prepares decoders for packets that do not come from a libav demuxer.
 
 extension StreamInfo {
-    /// Creates the stream information for the packets of `track`, which must be video or audio. `orientation` is that
-    /// of the video; most users of decoded frames take them as they are coded.
+    /// Creates the stream information for the packets of `track`, which must be video or audio. `orientation` says how
+    /// frames must be rotated or mirrored; by default they are used as they are coded.
     package init(
         _ track: TrackDescription, orientation: Orientation = .upright, subject: String
     ) throws(AVFailure) {

@@ -82,8 +82,8 @@ package final class Decoder {
         avcodec_free_context(&owned)
     }
 
-    /// Sends a packet; nil ends the input. Call it only when ``receive()`` has returned ``Output/needsPacket``. If it
-    /// throws, this packet is lost, but the next one may be good.
+    /// Sends a packet; nil ends the input. Call this method only when ``receive()`` has returned
+    /// ``Output/needsPacket``. If this method throws, the packet is lost, but the next packet may be good.
     package func send(_ packet: PacketBox?) throws(AVFailure) {
         try check(avcodec_send_packet(context, packet?.packet))
     }
@@ -109,9 +109,9 @@ package final class Decoder {
         frame.frame.pointee.flags |= AV_FRAME_FLAG_CORRUPT
     }
 
-    /// Returns the next frame. If it throws, a frame is lost, but the next one may be good. Audio samples that are not
-    /// finite are replaced by silence, and samples beyond ``loudestSample`` by this limit, because both would break
-    /// encoders and filters. A frame with replaced samples counts as damaged.
+    /// Returns the next frame. If this method throws, a frame is lost, but the next frame may be good. Audio samples
+    /// that are not finite are replaced by silence, and samples beyond ``loudestSample`` by this limit, because both
+    /// would break encoders and filters. A frame with replaced samples counts as damaged.
     package func receive() throws(AVFailure) -> Output {
         let frame = try DecodedFrame(subject: subject)
         let code = avcodec_receive_frame(context, frame.frame)

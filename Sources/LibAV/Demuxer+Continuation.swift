@@ -44,7 +44,8 @@ extension Demuxer {
         return target
     }
 
-    /// The place of the stream `index` among the streams with `coding` of its program, at the time of opening.
+    /// The position of the stream `index` among those streams of its program that have this `coding`. The programs are
+    /// those found at opening.
     private func rank(of index: Int, _ coding: StreamCoding) -> Int? {
         let program = programs.first { $0.streams.contains(index) }
         return program?.streams.sorted().filter { self.coding(of: $0) == coding }.firstIndex(of: index)
@@ -65,6 +66,6 @@ private struct StreamCoding: Equatable {
     let language: String?
     let timeBase: TimeBase
 
-    /// Whether the packets carry the decoder's configuration. That of Opus is in the program map.
+    /// Whether the packets carry the decoder's configuration. The configuration of Opus is in the program map.
     var isInBand: Bool { codec != AV_CODEC_ID_NONE.rawValue && codec != AV_CODEC_ID_OPUS.rawValue }
 }

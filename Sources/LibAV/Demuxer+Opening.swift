@@ -45,7 +45,7 @@ extension Demuxer {
             ? avformat_find_stream_info(context, nil) : avformat_find_stream_info(context, &options)
     }
 
-    /// The streams. Their packets have times in `timeBase`; nil means those of the container.
+    /// Describes the streams. Their packets have times in `timeBase`; nil means the time bases of the container.
     static func describe(
         _ context: UnsafeMutablePointer<AVFormatContext>, _ timeBase: TimeBase?, _ subject: String
     ) throws(AVFailure) -> [StreamInfo] {

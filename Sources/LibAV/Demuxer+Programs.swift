@@ -27,7 +27,8 @@ extension Demuxer {
     /// streams any more, a program that is new since the opening takes their place.
     ///
     /// libavformat's option `merge_pmt_versions` cannot be used for this. It matches new streams to old ones by their
-    /// position in the table, and ignores their kind: audio that is added in front of the video would become video.
+    /// position in the table, and ignores their kind: audio that is added before the video in the table would become
+    /// video.
     package func kindOfLateStream(_ index: Int, beside read: Set<Int>) -> TrackKind? {
         guard index >= openedStreams, index < Int(context.pointee.nb_streams),
             let parameters = context.pointee.streams?[index]?.pointee.codecpar

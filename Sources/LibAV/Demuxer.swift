@@ -38,10 +38,10 @@ package final class Demuxer {
         /// a known duration is not live, and its packets keep their times.
         package var arrivalClock: (any MonotonicClock)?
         /// Returns the maximum duration of a playlist's segments, or nil for an input without segments. The demuxer
-        /// calls it when it knows the format's name, and passes its interrupter, which the closure may use. The
-        /// duration determines the time limit of probing and of each read: see ``Demuxer/readTimeout(_:target:)``.
+        /// calls this closure when it knows the format's name, and passes its interrupter, which the closure may use.
+        /// The duration determines the time limit of probing and of each read: see ``Demuxer/readTimeout(_:target:)``.
         package var targetDuration: (@Sendable (_ formatName: String, Interrupter) -> Duration?)?
-        /// Whether a live HLS playlist ends in front of the first segment whose initialization section describes another
+        /// Whether a live HLS playlist ends before the first segment whose initialization section describes another
         /// coding. ``Demuxer/nextInitialization`` is the address of this section.
         package var endsAtInitialization = false
         /// Whether a transport stream in a file ends where its program map changes the coding of a selected stream.
@@ -49,8 +49,9 @@ package final class Demuxer {
         package var endsAtCodingChange = false
         /// Follows the redirections of `url`, the address of a part of the input such as a segment of a playlist.
         /// Returns the address to open instead, and whether the option `headers` may be sent there; nil if no headers
-        /// belong to the input. The demuxer calls it for the server of the input's address alone, and passes its
-        /// interrupter. Without it, libavformat sends the headers to each server to which it is redirected.
+        /// belong to the input. The demuxer calls this closure only for URLs on the server of the input's address, and
+        /// passes its interrupter. Without the closure, libavformat sends the headers to each server to which it is
+        /// redirected.
         package var redirection: (@Sendable (_ url: String, Interrupter) -> (url: String, keepsHeaders: Bool)?)?
         /// Whether a live FLV stream is probed only briefly. libavformat would wait up to 5 s for a track that does not
         /// exist.
@@ -83,7 +84,7 @@ package final class Demuxer {
     private var arrivals: ArrivalStamps?
     /// Packets that ``readPacket()`` returns before it reads again. The next one is the last in the array.
     private var ahead: [PacketBox] = []
-    /// The latest end of the packets that were read in front of the change of a playlist; nil for other inputs.
+    /// The latest end time of the packets that were read before the coding of a playlist changes; nil for other inputs.
     private var endOfCoding: Duration?
     /// Finds the end of a file's first coding; nil for other inputs.
     private var maps: FileMapWatch?
@@ -228,9 +229,9 @@ package final class Demuxer {
         return nil
     }
 
-    /// Makes the demuxer deliver only packets of the streams in `indices` from now on, and of streams that appear later.
-    /// If a stream that appears later continues one of `indices` under another PID of a transport stream, its packets
-    /// are delivered with the index of the stream that it continues. If the demuxer reads from
+    /// Makes the demuxer deliver only packets of the streams in `indices` from now on, and of streams that appear
+    /// later. If a stream that appears later continues one of `indices` under another PID of a transport stream, its
+    /// packets are delivered with the index of the stream that it continues. If the demuxer reads from
     /// ``TransportStreamBytes``, the bytes end when the coding of one of these streams changes. With `followsAll`, they
     /// end when the coding of any stream changes; this is for the time while a wanted stream is missing.
     package func select(_ indices: Set<Int>, followsAll: Bool = false) {
@@ -260,7 +261,8 @@ package final class Demuxer {
         let code = av_read_frame(context, box.packet)
         isWaiting = Self.keepsDeadline(after: code, interrupter)
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
-        // It is no failure if the lists that have not ended have no further segment in time.
+        // After one media playlist has ended at a change of its coding, the others may get no further segment in time.
+        // The input then ends without a failure.
         if code < 0, nextInitialization != nil, !interrupter.isInterrupted { return nil }
         try Self.check(code, "read", subject, interrupter)
         if isBehindChange(box) { return nil }
@@ -272,9 +274,9 @@ package final class Demuxer {
         return box
     }
 
-    /// Whether `packet` is behind the point at which a playlist ends because of another coding. The lists of a playlist
-    /// end at the same time, but the last packets of one list come behind those of another. A list that does not change
-    /// could continue alone for any time.
+    /// Whether `packet` is after the point at which the coding changes and the input therefore ends. All media
+    /// playlists of the input change at the same media time, but the last packets of one media playlist can be read
+    /// after the others have ended. A media playlist whose coding does not change could continue without end.
     private func isBehindChange(_ packet: PacketBox) -> Bool {
         guard resources?.initializations != nil else { return false }
         guard nextInitialization != nil else {
@@ -285,7 +287,8 @@ package final class Demuxer {
         return end > endOfCoding + Self.slack
     }
 
-    /// How much longer the packets of one list may be than those of another: a frame of audio.
+    /// By how much the packets of one media playlist may end later than those of another: the duration of an audio
+    /// frame.
     private static let slack = Duration.milliseconds(30)
 
     /// If the program map of a file has changed a coding since the byte `place`, makes the file end here. libavformat

@@ -108,8 +108,8 @@ extension relay_avfilter {
         _ source: UnsafeMutablePointer<AVFilterContext>, _ sink: UnsafeMutablePointer<AVFilterContext>,
         by filters: String, in graph: UnsafeMutablePointer<AVFilterGraph>, _ subject: String
     ) throws(AVFailure) {
-        // libavfilter's names: `outputs` are the open outputs in front of the chain that is parsed, and `inputs` are
-        // the open inputs behind it.
+        // libavfilter's names: `outputs` are the open outputs before the chain that is parsed, and `inputs` are the
+        // open inputs after it.
         var outputs = inout_alloc()
         var inputs = inout_alloc()
         defer {

@@ -3,12 +3,13 @@
 internal import CFFmpeg
 internal import Media
 
-/// The tracks that an input had when it was opened before. If it has the same ones again, it needs little probing.
+/// The tracks that an input had when it was last opened. If the input has the same tracks when it is opened again, it
+/// needs little probing.
 ///
-/// Only for transport streams: libavformat reads 5 s of each, because further streams could follow. Other formats say
-/// in their headers what they have, or are read until all of it is known.
+/// This type is used only for transport streams: libavformat probes 5 s of each, because further tracks could appear.
+/// Other formats list their tracks in a header, or are probed until all tracks are known.
 package struct KnownTracks: Sendable {
-    /// How much of an input is read whose tracks are known, in microseconds of media.
+    /// How much of an input with known tracks is probed, in microseconds of media.
     private static let briefProbe: Int64 = 500_000
 
     private let streams: [StreamInfo]
@@ -81,7 +82,7 @@ package struct KnownTracks: Sendable {
         }
     }
 
-    /// Whether brief probing measured a rate that differs from `known` by more than its error.
+    /// Whether brief probing measured a rate that differs from `known` by more than the error of this measurement.
     private static func isAnother(_ measured: AVRational, than known: FrameRate?) -> Bool {
         guard let measured = measured.asFrameRate, let known else { return false }
         return !(0.9...1.1).contains(measured.value / known.value)

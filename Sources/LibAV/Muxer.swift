@@ -101,7 +101,8 @@ package final class Muxer {
         let target = timeBase(of: packet.track)
         let raw = self.packet
         var payload = packet.payload
-        // libavformat inserts parameter sets only directly before the slices, which is behind SEI that may need them.
+        // libavformat inserts parameter sets only directly before the slices, so they would come after the SEI that may
+        // need them.
         if packet.isKeyframe, packet.description.codec == .h264, format == "mpegts" {
             payload = ConfigurationRecord.completed(payload, by: packet.description.decoderConfiguration)
         }

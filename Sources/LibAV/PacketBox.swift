@@ -74,7 +74,7 @@ package final class PacketBox: Sendable {
         return (max(base.believed(pts) ?? dts, dts), dts, min(duration, base.ticks(.seconds(60))))
     }
 
-    /// Makes it a packet of the stream `index`, which has the same time base.
+    /// Assigns the packet to the stream `index`, which has the same time base.
     func move(to index: Int) { packet.pointee.stream_index = Int32(clamping: index) }
 
     /// Sets the packet's times, in ticks of the stream's time base; an unknown presentation time stays unknown.

@@ -34,8 +34,8 @@ package struct ResourceHead: Sendable {
                     context, rest.baseAddress?.assumingMemoryBound(to: UInt8.self), Int32(min(rest.count, 1 << 16)))
             }
             if read == relay_averror_eof || read == 0 { break }
-            // An HTTP server may end a response of unknown length by closing the connection. libavformat returns this
-            // error then, unless the server has announced it with "Connection: close".
+            // An HTTP server may end a response of unknown length by closing the connection. In that case libavformat
+            // returns `EIO`, unless the server has announced the close with "Connection: close".
             if read == relay_averror(EIO), avio_size(context) < 0 { break }
             count += Int(try AVFailure.check(read, "read", subject))
         }

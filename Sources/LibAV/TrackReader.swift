@@ -33,8 +33,8 @@ package final class TrackReader {
     /// A decoder configuration that takes effect at the next keyframe.
     private var pending: [UInt8]?
 
-    /// Creates a reader of `stream`; nil if no output can carry its coding. If `decodesOtherAudio` is set, audio that no
-    /// output carries is decoded, and nil means that it cannot be decoded. `subject` is the input's name in error
+    /// Creates a reader of `stream`; nil if no output can carry its coding. If `decodesOtherAudio` is set, audio that
+    /// no output carries is decoded, and nil means that it cannot be decoded. `subject` is the input's name in error
     /// messages.
     package init?(_ stream: StreamInfo, subject: String, decodesOtherAudio: Bool = false) {
         var samples: SampleReader?

@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// The bytes of a live input, or of the rest of a file behind a change (``FileMapWatch``). When the program map table of
+/// The bytes of a live input, or of the rest of a file after a change (``FileMapWatch``). When the program map table of
 /// a transport stream changes the coding of a stream, the bytes end for the current demuxer. The next demuxer continues
 /// at the same position, so that no byte is lost and the connection stays open. Bytes of other formats are passed on
 /// unchanged.
@@ -75,7 +75,7 @@ package final class TransportStreamBytes: ByteStream {
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         return state.withLock { state in
             guard let first = Self.firstPacket(in: bytes) else {
-                // An incomplete packet waits for its rest.
+                // An incomplete packet is kept until the rest of it arrives.
                 guard count < Self.packetBytes, bytes.first == Self.syncByte else { return count }
                 state.rest.insert(contentsOf: bytes, at: 0)
                 return 0

@@ -29,8 +29,8 @@ package struct ChannelFailure: Error, CustomStringConvertible {
         case openOutput(String)
         /// Reading the certificate and the key of listeners.
         case useCertificate
-        /// Opening an encoder: that of the program if the value is nil, otherwise that of the named subject, such as
-        /// `the rendition small`.
+        /// Opening an encoder: the program's encoder if the value is nil, otherwise the encoder of the named subject,
+        /// such as `the rendition small`.
         case openEncoder(of: String? = nil)
         /// Starting the measurement of loudness and silence.
         case measureLoudness

@@ -2,8 +2,8 @@
 
 /// Properties of a source that relay reads when it opens the source.
 package struct SourceDescription: Sendable {
-    /// The video format of a program that has the source's own size: display size after rotation (made even), nominal
-    /// frame rate, pixel aspect ratio, color. Nil if the source has no video.
+    /// The video format that a program needs to show the source at its own size: display size after rotation (made
+    /// even), nominal frame rate, pixel aspect ratio, color. Nil if the source has no video.
     package var video: VideoFormat?
     /// Whether the source has audio.
     package var hasAudio: Bool
@@ -11,7 +11,8 @@ package struct SourceDescription: Sendable {
     package var isLive: Bool
     /// Duration of the source, if it is known.
     package var duration: Duration?
-    /// Whether a file is shorter than its own tables say, as a partly copied file is.
+    /// Whether the source is a file that is shorter than its own tables say, for example because it was copied only in
+    /// part.
     package var isCutOff = false
 
     package init(video: VideoFormat?, hasAudio: Bool, isLive: Bool, duration: Duration?) {

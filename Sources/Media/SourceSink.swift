@@ -50,8 +50,8 @@ package protocol SourceTimes: AnyObject, Sendable {
     func stretch(of track: TrackKind) -> Double
 }
 
-/// Receives the coded packets of a live source as they arrived, while a ``SourceSink`` receives the decoded media. No
-/// call blocks.
+/// Receives the coded packets of a live source without re-encoding, while a ``SourceSink`` receives the decoded media.
+/// No call blocks.
 package protocol PacketTap: AnyObject, Sendable {
     /// Whether the receiver wants packets now.
     var wantsPackets: Bool { get }

@@ -4,7 +4,7 @@
 package struct TextFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// The sentence, and the options in it.
     package let sentence: OptionSentence
-    /// The option that must be changed, if the sentence does not begin with it.
+    /// The option that must be changed; nil if it is the first option in the sentence.
     package let subject: OptionReference?
 
     /// A failure that `sentence` explains.

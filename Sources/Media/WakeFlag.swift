@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// Combines many wake-ups of a queue into one pass over the queue. Any thread may call it.
+/// Combines many wake-ups of a queue into one pass over the queue. Any thread may use the flag.
 ///
 /// A thread that adds an item posts a pass if ``raise()`` returns true. The pass calls ``lower()`` before it reads the
 /// queue. No item is missed: if ``raise()`` returns false, a pass that has not begun yet is already posted, and that

@@ -13,9 +13,10 @@ package import Media
 /// which the program's clock follows, the permitted distance is larger, because the clock moves towards that source's
 /// frames.
 package struct FrameSlots: Sendable {
-    /// How far a frame may be from the slot after the last one to be assigned to that slot, in thousandths of a frame.
-    /// The first number is for ordinary sources, the second for the reference source. The third is for the first frame
-    /// of a new reference source: the program's clock measures the distance of this frame from the nearest slot.
+    /// A frame can be assigned to the slot after the last one if its distance from that slot is at most this much, in
+    /// thousandths of a frame. The first number is for ordinary sources, the second for the reference source. The third
+    /// is for the first frame of a new reference source: the program's clock measures the distance of this frame from
+    /// the nearest slot.
     private static let reach: Int64 = 530
     private static let reachOfReference: Int64 = 900
     private static let reachOfFirst: Int64 = 500

@@ -38,7 +38,7 @@ struct FrameStore {
     var last: FrameIndex { max(end, (waiting.last?.index ?? current?.index ?? -1) + 1) }
 
     /// Adds a frame that belongs to program frame `index` and lasts until program frame `end`. If `index` is earlier
-    /// than that of the frame before, the frame is shown as soon as possible.
+    /// than that of the previous frame, the new frame is shown as soon as possible.
     mutating func add(_ frame: VideoFrame, at index: FrameIndex, until end: FrameIndex = 0) {
         self.end = end
         waiting.append(Entry(index: max(index, waiting.last?.index ?? index), frame: frame))

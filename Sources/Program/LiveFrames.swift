@@ -27,8 +27,8 @@ struct LiveFrames {
     private(set) var repeated = 0
     /// How often the previous frame was shown again because the frame that was due had not arrived.
     private(set) var late = 0
-    /// `last` is when the newest frame that the program has reached was due. `interval` is the time from the due time of
-    /// the frame before it.
+    /// `last` is when the newest frame that the program has reached was due. `interval` is the time between the due
+    /// times of the previous frame and of this frame.
     private var rhythm: (last: Timestamp, interval: Duration)?
 
     init(frameRate: FrameRate) { slots = FrameSlots(frameRate: frameRate) }

@@ -100,7 +100,7 @@ struct Pace {
     }
 
     /// Says why the program is behind its clock by `lag`. If one long wait explains most of the lag, this wait is the
-    /// reason. Otherwise it is what took the most time.
+    /// reason. Otherwise the reason is the cost on which the thread spent the most time in total.
     private func reason(of lag: Duration) -> String {
         let seconds = (longest.time.inSeconds * 10).rounded() / 10
         if longest.time >= Self.stop, longest.time * 2 > lag {

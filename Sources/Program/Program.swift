@@ -91,8 +91,8 @@ package final class Program: Sendable {
     }
 
     /// Creates a program that shows the scene of `bus`. With a `format`, the program can compose several sources in one
-    /// frame. With `frameLimit`, the program ends after that many frames. While `sink` waits for
-    /// a disk, it may pause `heartbeat`, so that the program does not count as stalled.
+    /// frame. With `frameLimit`, the program ends after that many frames. While `sink` waits for a disk, it may pause
+    /// `heartbeat`, so that the program does not count as stalled.
     package init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, bus: Bus,
         format: VideoFormat? = nil, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(),

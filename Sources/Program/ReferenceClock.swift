@@ -38,12 +38,12 @@ package struct ReferenceClock: Sendable {
     /// While the phase is larger than this, in nanoseconds, the clock only reduces the phase. The estimate of the
     /// cadence does not change meanwhile.
     private static let cadencePhase = 5_000_000.0
-    /// The cadence is the rate at which the reference's frames really come, relative to the rate that their timestamps
-    /// show. This is its maximum, as a fraction.
+    /// The cadence is the fraction by which the reference's frames really come faster than their timestamps show;
+    /// negative if they come more slowly. This is its maximum magnitude.
     private static let highestCadence = 500e-6
     private static let patience: Int64 = 1_000_000_000
-    /// If more steps than this were needed for the ratio of two frame rates (see `steps`), the frames have no common
-    /// phase.
+    /// The maximum result of `steps(from:to:)`. If the ratio of two frame rates needs more steps than this, the frames
+    /// have no common phase.
     private static let mostSteps: Int64 = 8
     /// The number of frames over which ``steadyPhase`` is smoothed.
     private static let memory = 16.0
@@ -162,8 +162,9 @@ package struct ReferenceClock: Sendable {
     }
 
     /// Returns into how many equal steps a program frame must be divided so that each frame of the source is due at the
-    /// beginning of a step. 1 for the same frame rate or half of it, 2 for twice the rate, 6 for a source of 30 fps in
-    /// a program of 25 fps. Nil if there are too many steps, as for 29.97 fps in a program of 25 fps.
+    /// beginning of a step. The result is 1 for the same frame rate or half of it, 2 for twice the rate, and 6 for a
+    /// source of 30 fps in a program of 25 fps. It is nil if there are too many steps, as for 29.97 fps in a program of
+    /// 25 fps.
     private static func steps(from source: FrameRate, to program: FrameRate) -> Int64? {
         // The duration of a source frame in program frames, as a fraction.
         let numerator = Int64(source.denominator) * Int64(program.numerator)

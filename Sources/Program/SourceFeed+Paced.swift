@@ -80,8 +80,8 @@ extension SourceFeed {
         }
     }
 
-    /// For a source that can wait: the frame that was shown last, or the next frame if none was shown yet; nil before
-    /// the source has delivered a frame.
+    /// The present frame of a source that can wait: the frame that was shown last, or the next frame if none was shown
+    /// yet. Nil before the source has delivered a frame.
     package var presentFrame: VideoFrame? { state.withLock { $0.frames.shown ?? $0.frames.upcoming } }
 
     /// The first program frame after a paced source has ended: after its last frame, or after its audio if that is

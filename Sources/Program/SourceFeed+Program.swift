@@ -143,7 +143,7 @@ extension SourceFeed {
 
     /// Returns by how many samples audio should be taken ahead if `wanted` is requested. This is `wanted`, unless a
     /// live source has less audio buffered than is now taken ahead: then it is at most half of the buffered audio.
-    /// Otherwise the source's audio would always come too late.
+    /// Without this limit, the source's audio would always come too late.
     private func lead(_ state: borrowing State, of wanted: Int64, _ count: Int64) -> Int64 {
         let held = held(state, count)
         return isLive && held < state.audioAhead ? min(wanted, max(0, held / 2)) : wanted

@@ -40,7 +40,8 @@ extension Bus {
         watches.withLock { $0.removeAll { watch in watchers.contains { $0 === watch.watcher } } }
     }
 
-    /// Passes what the sources show and play in frame `index` to the watchers. `range` has the samples of this frame.
+    /// Passes to the watchers what their sources show and play in frame `index`. `range` contains the samples of this
+    /// frame.
     func tellWatchers(_ index: FrameIndex, _ range: Range<SampleIndex>, _ air: MixEffect) {
         for watch in watches.withLock({ $0 }) where watch.first <= index {
             let silence = {

@@ -13,7 +13,7 @@ package final class SRTAdmission: Sendable {
         var callers = 0
         var rejections: UInt64 = 0
         var last: SRTRejection?
-        /// What the log must say about guesses of stream IDs.
+        /// The warning about guessed stream IDs that must be logged next; nil if nothing must be logged.
         var warning: String?
         var handshakes = SRTHandshakes()
 
@@ -93,7 +93,7 @@ package final class SRTAdmission: Sendable {
         if asked.mode == .publish { return .badMode }
         if !asked.isStream { return .notSupported }
         guard let wanted else { return nil }
-        // As at an input, only some requests of a network that guesses are considered, see `SRTListener`.
+        // As at an input, only some requests from a network that guesses stream IDs are considered, see `SRTListener`.
         guard keys.admits(network) else { return .tooMany }
         return wanted.isAnswered(by: asked) ? nil : .notFound
     }

@@ -16,7 +16,7 @@ package struct SRTBandwidth {
     static let usual = (flowWindow: 25_600, sendBuffer: 12_058_624)
     /// The number of media bytes in a packet, without the UDP and SRT headers.
     private static let payload = 1316
-    /// The round-trip time in milliseconds for which the buffers are computed. They are large enough up to this time.
+    /// The longest round-trip time, in milliseconds, for which the buffers are large enough.
     private static let roundTrip: Int64 = 1000
     /// The number of seconds for which a measured rate is remembered. It is longer than a usual GOP.
     private static let memory = 30
@@ -24,11 +24,11 @@ package struct SRTBandwidth {
     /// given as the time in microseconds in which the encoder's rate produces as many bytes.
     private static let burst: Int64 = 1_000_000
 
-    /// Whether relay limits libsrt's send rate. This is so if the address has no `maxbw`.
+    /// Whether relay limits libsrt's send rate. It does if the address has no `maxbw`.
     let isLimited: Bool
-    /// Whether relay also sets the stream's rate. This is so if the address has neither `maxbw` nor `inputbw`.
+    /// Whether relay also sets the stream's rate. It does if the address has neither `maxbw` nor `inputbw`.
     package let adaptsInput: Bool
-    /// Whether relay also sets the overhead. This is so if the address has neither `maxbw` nor `oheadbw`.
+    /// Whether relay also sets the overhead. It does if the address has neither `maxbw` nor `oheadbw`.
     package let adaptsOverhead: Bool
     /// The stream's rate that was last set in libsrt (`SRTO_INPUTBW`), in bytes per second.
     package private(set) var input: Int64

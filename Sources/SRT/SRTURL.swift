@@ -116,8 +116,8 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     package var silenceMilliseconds: Int64? { number(.peerIdleTimeout) }
 
     /// The age in milliseconds at which libsrt itself drops messages (`SRTO_SNDDROPDELAY`), for a receiver with this
-    /// latency. Nil if libsrt never drops messages. That is so if the address does not have this option, or turns
-    /// dropping off.
+    /// latency. Nil if libsrt never drops messages, because the address does not have this option or turns dropping
+    /// off.
     package func dropAge(latency: Int64) -> Int64? {
         let delay = number(.snddropdelay) ?? -1
         if delay < 0 || options[.tlpktdrop] == .flag(false) { return nil }
@@ -132,9 +132,9 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         return HostAddress.any(port: port).first { $0.family == remote.family }
     }
 
-    /// What a listener's UDP socket depends on: the local address and some options. A new listener can open the port
-    /// while callers of a closed one are still connected, if both have the same value, because libsrt then lets it
-    /// share their UDP socket.
+    /// The settings on which a listener's UDP socket depends: the local address and some options. If callers of a
+    /// closed listener are still connected, a new listener can open the same port if this value is the same for
+    /// both, because libsrt then lets them share the UDP socket.
     package var listeningSocket: String {
         let shared = [SRTOption.ipttl, .iptos, .mss, .ipv6only].map { option in
             options[option].map { "\(option.rawValue)=\($0)" } ?? ""

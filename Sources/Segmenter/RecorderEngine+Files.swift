@@ -190,7 +190,8 @@ extension RecorderEngine {
         environment.closer.close(file)
     }
 
-    /// Adds the marks as chapters to the file. A file that shows nothing gets no chapters, because it will be removed.
+    /// Adds the marks as chapters to the file. A file without visible media gets no chapters, because it will be
+    /// removed.
     private func takeMoments(to file: SegmentFile) {
         guard file.start < file.recordedEnd else { return }
         let frame = description.video?.nominalRate?.timeBase.rescale(1, to: .nanoseconds) ?? 1

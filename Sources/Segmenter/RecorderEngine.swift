@@ -125,8 +125,8 @@ actor RecorderEngine: QueueActor {
     }
 
     private func take(_ packet: EncodedPacket) {
-        // Marks do not come as packets but through ``mark(_:at:)``, because this packet could arrive after the end of
-        // the file that contains the marked moment.
+        // Marks reach the recorder through ``mark(_:at:)``, not as packets, so text packets are ignored here: a text
+        // packet could arrive after the end of the file that contains the marked moment.
         guard packet.track != .data || packet.description.codec != .text else { return }
         newest = packet.dtsNanoseconds
         if !configuration.isCopied { dating.begin(packet, now: environment.wallClock()) }
@@ -149,8 +149,8 @@ actor RecorderEngine: QueueActor {
 
     func perform(_ actions: [SegmentAction]) {
         // At the end of a program, one more file can be opened for the last frames. The file before it, `before`, is
-        // released only when this last file is complete: if the last file shows nothing, `before` is really the last
-        // file.
+        // released only when this last file is complete: if the last file has no visible frame, `before` is in fact the
+        // last file of the recording.
         var before: SegmentFile?
         var endsHere = false
         if case .close? = actions.last { endsHere = true }

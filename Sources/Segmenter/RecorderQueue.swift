@@ -12,7 +12,7 @@ final class RecorderQueue: Sendable {
         case packet(EncodedPacket)
         /// Packets have stopped arriving.
         case pause
-        /// Packets are missing from here on, because this many bytes were waiting.
+        /// Packets are missing from here on, because the queue was full: `bytes` bytes were waiting.
         case overflowBegan(bytes: Int)
         /// The queue accepts packets again. It has refused this many frames; the earliest one has the presentation time
         /// `from`, in nanoseconds. The last refused audio packet can become the hidden first packet of the next file.
@@ -243,7 +243,7 @@ final class RecorderQueue: Sendable {
     /// Refused frames that the recorder has not counted yet.
     var uncounted: Int { state.withLock { $0.uncounted } }
 
-    /// Records that from now on the recorder itself counts this many of the refused frames.
+    /// Subtracts `frames` from ``uncounted``, because the recorder itself counts these refused frames from now on.
     func count(_ frames: Int) { state.withLock { $0.uncounted -= frames } }
 
     /// The payload in the queue in bytes, and its duration.

@@ -43,8 +43,8 @@ extension RecordingGap {
         case nothing
     }
 
-    /// Half of the shortest audio packet, in nanoseconds. If a recording ends earlier than expected by less than this,
-    /// it is complete.
+    /// A time in nanoseconds that is shorter than half of any audio packet. If a recording ends earlier than expected
+    /// by less than this, it is complete.
     private static let tolerance: Int64 = 1_000_000
 
     /// Creates the gap of a file if only the part `kept` of it is on the disk; nil if nothing is missing. `written`

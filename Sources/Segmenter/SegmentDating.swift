@@ -69,9 +69,9 @@ struct SegmentDating {
     /// milliseconds the frame has waited in the queue. `moved` is the correction of the dates in milliseconds; it is
     /// returned only the first time.
     ///
-    /// Dates normally never go back. Only if the wall clock was set back by much, a date becomes earlier than the
-    /// previous one: otherwise all later files would have the same date if the clock was once years ahead. The sequence
-    /// numbers keep the order of the files.
+    /// Dates normally never go back. There is one exception: if the wall clock was set back by much, a date becomes
+    /// earlier than the previous one. Without this exception, all later files would have the same date after the clock
+    /// was once years ahead. The sequence numbers keep the order of the files.
     mutating func date(_ keyframe: EncodedPacket, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
         date(at: keyframe.ptsNanoseconds, now: now, queued: queued)
     }

@@ -10,9 +10,9 @@
 /// minimum delays of the parts, and another line to their mean delays. The rate is the slope of the line that fits
 /// better. The minimum is better if queues build up only sometimes. The mean is better if the sender always sends
 /// unevenly. An example is ffmpeg's `-re`, which checks every 10 ms whether a packet is due: the minimum delay of one
-/// second is then off by 1.5 ms, the mean only by 0.5 ms. While there are too few buckets for this, a rough estimate of
-/// the rate is used: if the rate is 200 ppm and the floor assumed 0, the floor would lag by 2.5 ms. All times and
-/// delays are nanoseconds.
+/// second is then off by 1.5 ms, the mean only by 0.5 ms. While there are too few buckets for such lines, the floor
+/// uses a rough estimate of the rate. Without this estimate it would assume a rate of 0, and at a real rate of 200 ppm
+/// it would lag by 2.5 ms. All times and delays are nanoseconds.
 struct ArrivalFloor: Sendable {
     private struct Bucket {
         let index: Int64
@@ -249,12 +249,13 @@ struct ArrivalFloor: Sendable {
         return Point(time: sums.time / sums.count, delay: sums.delay / sums.count, index: range.lowerBound)
     }
 
-    /// The minimum delay of `bucket` relative to the one of `origin`, corrected by `rate`.
+    /// The minimum delay of `bucket` relative to the minimum delay of `origin`, corrected by `rate`.
     private func level(of bucket: Bucket, _ origin: Bucket, _ rate: Double) -> Double {
         Double(bucket.delay &- origin.delay) - rate * Double(bucket.arrival &- origin.arrival)
     }
 
-    /// Divides the first `complete` buckets into about ten parts of equal length.
+    /// Divides the first `complete` buckets into about ten parts of equal length. The oldest buckets are left out if
+    /// they do not fill a part.
     private func parts(of complete: Int) -> [Range<Int>] {
         let length = max(1, complete / 10)
         return stride(from: complete % length, to: complete, by: length).map { $0..<min($0 + length, complete) }

@@ -65,7 +65,7 @@ struct MapFloor: Sendable {
         guard track != lead, let own = floors[track], let leading else { return }
         let isUnfit = !leading.isRateKnown && own.isRateKnown && own.count > patience
         let isGone = lasts[lead].map { arrival &- $0 > Self.longestSilence } ?? true
-        // If video starts later than audio, its own floor must be known before it may lead.
+        // A video track that starts later than audio may lead only when its own floor is close to its final value.
         let isBetter = track == .video && !isVideoUnfit && (leading.count <= 1 || own.count > Self.usual)
         guard isUnfit || isGone || isBetter, let next = own.delay(at: arrival) else { return }
         if lead == .video, lasts[.video] != nil { isVideoUnfit = true }

@@ -5,11 +5,11 @@ package import Media
 /// Converts the timestamps of a source's tracks to times on one continuous timeline. The sender's sync of audio and
 /// video is kept.
 ///
-/// A jump is a discontinuity of the sender's timestamps. Every jump shows as a difference between timestamps; a packet
-/// that is only late is no jump. A backward jump is detected if a decoding time falls by more than a quarter of a
-/// second, because decoding times of one sender only grow. A forward jump is detected if a decoding time leaps by more
-/// than a quarter of a second *and* the packet's delay is more than 100 ms below the smallest delay to expect. Late
-/// packets without a leap are jitter, however late they are. The timeline closes a jump by shifting the track: the
+/// A jump is a discontinuity of the sender's timestamps. Every jump shows as a step between two timestamps; a packet
+/// that merely arrives late is not a jump. A backward jump is detected if a decoding time falls by more than a quarter
+/// of a second, because decoding times of one sender only grow. A forward jump is detected if a decoding time leaps by
+/// more than a quarter of a second *and* the packet's delay is more than 100 ms below the smallest delay to expect.
+/// Late packets without a leap are jitter, however late they are. The timeline closes a jump by shifting the track: the
 /// packet then follows directly after the previous one, or after the pause in which no packet arrived. The track that
 /// jumps first determines the shift. The other track gets the same shift at its first packet that fits this shift
 /// better than the old one.
@@ -183,7 +183,8 @@ struct SenderTimeline: Sendable {
         return place
     }
 
-    /// Gives `track`, which begins, the shift and the wraps of the other track, so that both have the same epoch.
+    /// Gives `track`, at its first packet, the shift and the timestamp wraps of the other track, so that both tracks
+    /// have the same epoch.
     private mutating func join(_ track: inout Track, _ kind: TrackKind) {
         guard let other = tracks[kind.other], let last = other.last else { return }
         track.shift = other.shift
@@ -220,8 +221,8 @@ struct SenderTimeline: Sendable {
         return (time &- last).magnitude < UInt64(Self.apart)
     }
 
-    /// The shift of the other track, which jumped, if this packet fits that shift better than its own track's shift;
-    /// otherwise nil.
+    /// The other track has jumped and got a new shift. Returns this new shift if the packet fits it better than its own
+    /// track's present shift; otherwise nil.
     private func shiftToFollow(
         _ track: Track, _ kind: TrackKind, raw: Int64, expected: Int64, at arrival: Int64?, floor: Int64?
     ) -> Int64? {
@@ -241,8 +242,8 @@ struct SenderTimeline: Sendable {
             return (new &- floor).magnitude < (old &- floor).magnitude ? pending.shift : nil
         }
         if let floor {
-            // If packets were lost when the sender's timestamps jumped, only one of the two shifts may give a possible
-            // delay.
+            // If packets were lost when the sender's timestamps jumped, the expected time does not show which shift is
+            // right. The new shift is right if it gives the packet a possible delay and the old shift does not.
             let earliest = floor &- Self.early
             let possible = earliest..<max(earliest, floor &+ 2_000_000_000)
             let (old, new) = (arrival &- (raw &+ track.shift), arrival &- (raw &+ pending.shift))

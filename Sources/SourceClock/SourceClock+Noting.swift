@@ -165,8 +165,9 @@ extension SourceClock {
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
-    /// Takes back what ``reserve(for:on:_:)`` added to the buffers, as far as the mappings have not reached it yet. A
-    /// step adds all that is missing, so it would count this part twice.
+    /// Shortens the buffers again by the part of the additions of ``reserve(for:on:_:)`` that the mappings have not
+    /// reached yet. The step that follows moves the mappings by the whole missing distance, so it would count this part
+    /// twice.
     private mutating func dropReserve() {
         let unreached = maps.compactMap { map in
             map.offset.map { map.buffer &- ($0.value &- floor(of: map, at: now)) }

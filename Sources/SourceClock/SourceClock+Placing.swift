@@ -25,11 +25,11 @@ extension SourceClock {
         }
     }
 
-    /// The minimum offset for a track with these delays. It is the smallest delay plus the configured latency. It is
-    /// also at least two thirds of the latency more than the smallest delay of a bundle's first packet. A bundle is a
-    /// group of packets that arrive together, like the audio of one PES packet. At 300 kbit/s, bundles have a jitter of
-    /// 107 ms (measured), and only one or two bundles have arrived by this time. If timestamps are capture times, the
-    /// offset is the latency, counted from the capture.
+    /// The minimum offset for a track with these delays: the larger of two sums. The first sum is the smallest delay
+    /// plus the configured latency. The second sum is the smallest delay of a bundle's first packet plus two thirds of
+    /// the latency. A bundle is a group of packets that arrive together, like the audio of one PES packet. At 300
+    /// kbit/s, bundles have a jitter of 107 ms (measured), and only one or two bundles have arrived by this time. If
+    /// timestamps are capture times, the offset is the latency, counted from the capture.
     private func need(of delays: TrackDelays.Extremes) -> Int64 {
         let latency = settings.latency.inNanoseconds
         if settings.arrivals == .captureTime { return latency }
@@ -49,8 +49,8 @@ extension SourceClock {
     }
 
     /// Aligns `track` by its arrivals with the other track of the same mapping if their delays have become too
-    /// different. Without this, the other track would have to wait just as long as this late one. Returns whether the
-    /// track was aligned.
+    /// different. Without this alignment, the track with the smaller delay would have to wait for the other one.
+    /// Returns whether the track was aligned.
     mutating func relateAnew(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) -> Bool {
         let since = arrived &- 2_000_000_000
         guard maps.count == 1, let found = delays[track]?.extremes(since: since), let other = delays[track.other],

@@ -86,8 +86,8 @@ package struct SourceClock: Sendable {
     var now: Int64 = .min
     /// The arrival of the last packet of any track.
     var lastArrival: Int64 = 0
-    /// The length of the last long silence in nanoseconds, and how many of the next packets may still be from before
-    /// this silence. A demuxer holds one or two packets of each track back until others follow.
+    /// The length of the last long silence in nanoseconds, and how many of the next packets may still have been sent
+    /// before this silence. A demuxer holds one or two packets of each track back until others follow.
     var silence: (length: Int64, heldBack: Int) = (0, 0)
     /// The arrival of the first packet since the start or the last restart; nil before that packet.
     var started: Int64?

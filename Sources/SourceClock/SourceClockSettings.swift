@@ -23,9 +23,9 @@ package struct SourceClockSettings: Sendable, Hashable {
 
     /// What the arrivals of packets reveal.
     package var arrivals: Arrivals
-    /// The minimum buffer, counted from the packets with the smallest delays of the track that arrives later; not
-    /// negative. Counted from the first packets of bundles that arrive together, the minimum is two thirds of this
-    /// value.
+    /// The minimum buffer; not negative. It is the time from the arrival of a packet with the smallest delay, on the
+    /// track that arrives later, until this packet is due. For the first packets of bundles that arrive together, two
+    /// thirds of this time are enough.
     package var latency: Duration
     /// The largest buffer that the clock chooses by itself, or half a second more than ``latency`` if that is larger.
     /// Packets that would need a longer buffer are late, and the program repeats the last frame. Only when every packet
@@ -93,7 +93,7 @@ extension SourceClockSettings {
     package static let rtp = SourceClockSettings(
         arrivals: .jitter, latency: .milliseconds(300), collecting: .seconds(1))
 
-    /// A segment of a live playlist may arrive this much later than its target duration says without causing a gap.
+    /// A segment of a live playlist may arrive this much later than the target duration demands without causing a gap.
     package static let playlistLateness = Duration.seconds(3)
 
     /// A live playlist whose segments last about `target` (RFC 8216, 4.3.3.1). Playback begins three segments before

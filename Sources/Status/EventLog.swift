@@ -56,9 +56,9 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
 
 /// Keeps the newest events for later readers, and numbers them. Any thread may use it; all calls return at once.
 ///
-/// The first number of a run is derived from the wall clock at its start, in microseconds since 1970. A run does not add
-/// a million events per second over its whole length, so a later run begins with a larger number, and a client that
-/// remembers a number of an earlier run gets all events of the new one. If the clock was set back between the runs, the
+/// The first number of a run is derived from the wall clock at its start, in microseconds since 1970. No run adds a
+/// million events per second over its whole length, so a later run begins with a larger number. A client that remembers
+/// a number of an earlier run therefore gets all events of the new run. If the clock was set back between the runs, the
 /// client's number is larger than all numbers of the new run, and the client gets all events, too.
 package final class EventLog: Sendable {
     /// How many events are kept.

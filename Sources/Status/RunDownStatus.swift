@@ -87,7 +87,8 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
     package var remainingSeconds: Double?
     /// Whether another scene is on air while the run-down is held; nil if it is not held.
     package var isCutAway: Bool?
-    /// The segment with which `follow` continues the run-down; nil if the run-down is not held.
+    /// The index of the segment with which the command `follow` continues the run-down; nil if the run-down is not
+    /// held.
     package var follows: Int?
     /// By how many frames segments began too late, in total, because their files were not ready.
     package var lateFrames: Int64

@@ -46,7 +46,7 @@ struct RetrySchedule {
     /// Forgets the file `name`, which must not be uploaded any more.
     mutating func forget(_ name: String) { entries[name] = nil }
 
-    /// Allows all files to be tried at once, and makes the waits short again.
+    /// Allows all files to be tried immediately, and makes the waits short again.
     mutating func hurry() {
         (failedTries, gate) = (0, .min)
         for name in entries.keys {

@@ -29,7 +29,7 @@ extension Uploader {
     private static let patience = DispatchTimeInterval.seconds(3)
 
     /// Creates an uploader of the recordings of `channel` in `directory`. If `asksRemote` is set, asks rclone whether
-    /// it knows the remote, which blocks for up to 3 s; a remote that is unreachable now is no reason to throw.
+    /// it knows the remote, which blocks for up to 3 s. Does not throw if the remote is only unreachable now.
     package convenience init(
         directory: RecordDirectory, channel: String, catalogue: Catalogue, target: UploadTarget,
         asksRemote: Bool = true, logger: Logger

@@ -41,7 +41,8 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         var isCancelled = false
     }
 
-    /// After the end of recording, this many consecutive failures leave the remaining files to the next start.
+    /// After the recording has ended, this many consecutive failures end the uploads, and the remaining files wait for
+    /// the next start.
     private static let lastTries = 5
     /// A file that has failed for this long is logged as an error: 15 min, in nanoseconds.
     private static let alarmTime: Int64 = 900_000_000_000
@@ -192,8 +193,8 @@ extension Uploader {
                 guard await nap(for: pause) else { return }
                 continue
             }
-            // The generation shows later if another disk was mounted in place of this one. If another disk was mounted,
-            // a missing file does not mean that the file is gone.
+            // If another disk is mounted in place of this one in the meantime, the directory's generation differs
+            // later. A file that is missing on the other disk is not gone.
             let generation = directory.generation
             guard let backlog = await look() else {
                 note(DeliveryFailure("the catalogue cannot be used now"), of: nil)

@@ -8,7 +8,7 @@ import Testing
 @testable import Archive
 @testable import MP4
 
-/// Recordings in directories that are named by their time, of which no note tells the template.
+/// Recordings in directories that are named after their time, by a template that the record directory has not stored.
 @Suite struct DatedDirectoryTests {
     private let temporary: TemporaryDirectory
     private let directory: RecordDirectory
@@ -18,7 +18,7 @@ import Testing
         directory = try .prepare(temporary.path)
     }
 
-    /// A recording that began at `start`, in the directory `parent`.
+    /// Makes a recording that began at `start` in the directory `parent`, and returns its name.
     private func place(in parent: String, start: String) throws -> String {
         var bytes = SampleRecording(seconds: 1).closed
         for place in BoxReader.positions(of: Array(SampleRecording.start.extended.utf8), in: bytes) {
@@ -52,8 +52,8 @@ import Testing
         #expect(try directory.otherSegments(of: "test").isEmpty)
     }
 
-    // All ways to divide the digits were tried, of which there were 6 to the power of 100 for one file that was recorded at
-    // eleven minutes past eleven on the 11th of November 2011: the thread that asked never came back.
+    // Regression: all ways to divide the digits were tried. For a single file that was recorded on 11 November 2011 at
+    // 11:11:11, there were 6 to the power of 100 ways, so the call never returned.
     @Test func `The date in a directory name of hundreds of digits is checked quickly`() throws {
         let start = "2011-11-11T11:11:11.111Z"
         _ = try place(in: String(repeating: "1", count: 200) + "2", start: start)

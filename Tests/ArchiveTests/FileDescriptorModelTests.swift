@@ -8,13 +8,13 @@ import Testing
 
 @testable import Archive
 
-/// Files against arrays of bytes.
+/// Compares files with arrays of bytes after the same operations.
 @Suite struct FileDescriptorModelTests {
     private let temporary: TemporaryDirectory
 
     init() throws { temporary = try TemporaryDirectory() }
 
-    /// Puts `bytes` to `offset` of `model`, which gets zeros in between.
+    /// Writes `bytes` at `offset` of `model`. If `model` is shorter than `offset`, it is filled with zeros.
     private func put(_ bytes: [UInt8], at offset: Int, into model: inout [UInt8]) {
         guard !bytes.isEmpty else { return }
         if model.count < offset + bytes.count {
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    // MARK: Files that have their names when they are finished
+    // MARK: Files that get their final names when they are finished
 
     @Test func `The temporary names for an output file are unique, and are found for that output file only`() throws {
         let path = temporary.path("clip.mp4")
@@ -171,7 +171,7 @@ import Testing
         #expect(FinishedFile.hiddenPaths(of: temporary.path("other.mp4")) == [temporary.path(".other.mp4.1-2.part")])
         #expect(FinishedFile.hiddenPaths(of: temporary.path("none/clip.mp4")).isEmpty)
         #expect(FinishedFile.journal(beside: path) == temporary.path(".clip.mp4.resume"))
-        // The system takes no name of more than 255 bytes.
+        // The system accepts no name of more than 255 bytes.
         let long = FinishedFile.hidden(beside: temporary.path(String(repeating: "n", count: 250)))
         #expect(long.split(separator: "/").last.map { $0.utf8.count <= 255 } == true)
     }

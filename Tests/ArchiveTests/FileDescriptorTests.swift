@@ -17,7 +17,7 @@ import Testing
         try Data([1, 2, 3]).write(to: URL(fileURLWithPath: directory.path("file")))
     }
 
-    // Regression: `lock()` took every failure of flock for a lock by another process, so that recovery never ran and
+    // Regression: `lock()` took every failure of flock for a lock of another process. Recovery then never ran, and
     // retention deleted nothing.
     @Test(arguments: [ENOLCK, ENOSYS, EBADF, EOPNOTSUPP])
     func `On a file system without file locks relay does not report any file as in use`(code: CInt) throws {
@@ -52,7 +52,8 @@ import Testing
         #expect(try !FileDescriptor.open(readOnly: path, lockCall: taken).lock())
     }
 
-    // Regression: a hard link and an unlink left both names when the process was killed in between.
+    // Regression: files were renamed by a hard link and an unlink. If the process was killed in between, both names
+    // stayed.
     @Test func `A file is renamed in one step, and never replaces another file`() throws {
         let events = inotify_init1(CInt(IN_NONBLOCK))
         try #require(events >= 0)

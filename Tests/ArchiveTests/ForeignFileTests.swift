@@ -21,7 +21,7 @@ import Testing
     private let fileType: [UInt8] =
         [0, 0, 0, 32] + Array("ftypisom".utf8) + [0, 0, 2, 0] + Array("isomiso2avc1mp41".utf8)
 
-    // Regression: at the start, and at each retry, recovery set aside or cut any file with the name of an open
+    // Regression: at the start and at each retry, recovery set aside or truncated any file that had the name of an open
     // recording.
     @Test(arguments: ["mp4", "ts"])
     func `Recovery does not change a foreign file with the name of an open recording`(fileExtension: String) throws {
@@ -59,7 +59,7 @@ import Testing
         return try directory.delete(segment, of: "test")
     }
 
-    // Regression: before deleting, retention checked only two boxes, which a large file from ffmpeg has, too.
+    // Regression: before deleting a file, retention checked only two boxes, which a large file of ffmpeg also has.
     @Test func `A file of more than 4 GiB that ffmpeg wrote under a recording's name is not deleted`() throws {
         let remux = fileType + [0, 0, 0, 1] + Array("mdat".utf8) + [0, 0, 0, 1, 0x40, 0, 0, 0]
         let failure = #expect(throws: FileFailure.self) { try delete(remux) }

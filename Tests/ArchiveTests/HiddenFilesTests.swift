@@ -7,13 +7,14 @@ import Testing
 
 @testable import Archive
 
-/// The small files in which relay remembers something: a crash, a full disk or anybody can leave anything in them.
+/// The small files in which relay stores its memory. A crash, a full disk or another program can leave any content in
+/// them.
 @Suite struct HiddenFilesTests {
     private let temporary: TemporaryDirectory
 
     init() throws { temporary = try TemporaryDirectory() }
 
-    // MARK: What retention remembers of the clock
+    // MARK: What retention remembers about the clock
 
     private func anyClock(_ random: inout SeededRandom) -> RememberedClock {
         let lead = { (random: inout SeededRandom) in
@@ -89,7 +90,7 @@ import Testing
         #expect(throws: FileFailure.self) { try clock.write(of: "e", in: directory) }
     }
 
-    // MARK: What is remembered of mounted disks
+    // MARK: The memory of mounted disks
 
     @Test func `The memory of mounts returns the last entry of each record directory after any sequence of changes`() {
         var random = SeededRandom()
@@ -146,12 +147,12 @@ import Testing
             memory.forget("/srv/a")
             try memory.checkMount(of: "/srv/a", .remembered)
         }
-        // The system takes no name of more than 255 bytes.
+        // The system accepts no name of more than 255 bytes.
         let memory = MountMemory(directory: temporary.path)
         let long = "/srv/" + String(repeating: "a", count: 250)
         memory.remember(long, MountMemory.Entry(mountPoint: "/mnt", mark: "m"))
         #expect(memory.recall(long) == nil)
-        // A mount point whose name has a line break could not be read again.
+        // A mount point with a line break in its name is not stored, because the entry could not be read again.
         memory.remember("/srv/b", MountMemory.Entry(mountPoint: "/mnt\nx", mark: "m"))
         #expect(memory.recall("/srv/b") == nil)
         #expect(temporary.files == ["file"])
@@ -174,7 +175,7 @@ import Testing
         try memory.checkMount(of: record, .remembered)
     }
 
-    // MARK: Noted templates
+    // MARK: Stored templates
 
     @Test func `All valid name templates are read from a damaged file that lists templates`() throws {
         let good = try NameTemplate(parsing: "{date}/{channel}-{sequence}")
@@ -182,7 +183,7 @@ import Testing
         try temporary.write(Array(lines.joined(separator: "\n").utf8) + [0xFF, 10], to: ".relay-names")
         #expect(try RecordDirectory.existing(temporary.path).templates.contains(good))
         #expect(RecordDirectory.notedTemplates(in: temporary.path) == [good])
-        // Of more than 64 the newest are read.
+        // If there are more than 64 templates, the newest ones are read.
         let many = (0..<100).map { "\($0)x{sequence}\n" }.joined()
         try temporary.write(Array(many.utf8), to: ".relay-names")
         let noted = RecordDirectory.notedTemplates(in: temporary.path)

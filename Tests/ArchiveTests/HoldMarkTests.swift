@@ -17,7 +17,7 @@ import Testing
         directory = try .prepare(temporary.path)
     }
 
-    /// Names that a mark could confuse with each other.
+    /// Names of recordings whose marks could be confused with each other.
     private static let names = [
         "a.mp4", "a/b.mp4", "a%2Fb.mp4", "a%252Fb.mp4", "a%b.mp4", "%25", "%", "%2F", "100%/é ü.mp4", "a b/c d/e.ts",
         "-", "a/b/c/d/e.mp4", "a%2fb.mp4", "%252F", "%%", "a..mp4",
@@ -57,8 +57,8 @@ import Testing
         #expect(throws: FileFailure.self) { try HoldMark.remove(of: "a.mp4", in: directory) }
     }
 
-    // The mark's name was too long for the file system, and that was taken for a mark that cannot be seen: nothing that such a
-    // template named was ever deleted, and the disk filled up.
+    // Regression: if the mark's name was too long for the file system, the recording counted as held. Recordings with
+    // such names were then never deleted, and the disk became full.
     @Test
     func `A recording whose hold mark would have too long a file name cannot be held, but can be deleted`() throws {
         let channel = String(repeating: "c", count: 100)

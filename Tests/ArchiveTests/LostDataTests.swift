@@ -9,9 +9,10 @@ import Testing
 @testable import Archive
 @testable import MP4
 
-/// Data that a disk has lost, and that is only in the system's memory.
+/// Data that the disk has lost, and that only the system's memory still contains.
 @Suite struct LostDataTests {
-    /// A mounted ext4 file system with its blocks in a file; root can create one where the system permits it.
+    /// A mounted ext4 file system whose blocks are in a file. Only root can create one, and only where the system
+    /// permits it.
     private final class LoopDisk {
         let temporary: TemporaryDirectory
         var path: String { temporary.path("mount") }
@@ -39,8 +40,8 @@ import Testing
         }
     }
 
-    // Regression: after a failed fdatasync the file was read from the system's memory and synchronised again, which
-    // Linux reports as successful, so that data which was not on the disk was reported as complete.
+    // Regression: after a failed fdatasync, the file was read from the system's memory and synchronised again. Linux
+    // reports success for the second call. So data that was not on the disk was reported as complete.
     @Test func `Recovery reads from the disk and not from the page cache, so that it notices lost data`() throws {
         guard let disk = try LoopDisk() else {
             #expect(ProcessInfo.processInfo.environment["CI"] == nil, "no loop device can be mounted")
@@ -52,7 +53,7 @@ import Testing
         let file = try FileDescriptor.open(existing: name)
         try file.synchronise()
         sync()
-        // Changes the blocks of the third fragment's frames behind the file system's back.
+        // Changes the blocks of the third fragment's frames in the image, without the knowledge of the file system.
         let image = [UInt8](try Data(contentsOf: URL(fileURLWithPath: disk.image)))
         let mark = Array(sample.open[sample.fragments[2]..<sample.fragments[2] + 100])
         let place = try #require(BoxReader.positions(of: mark, in: image).first)
@@ -92,7 +93,8 @@ import Testing
         #expect(throws: FileFailure.self) { try UncachedFile(temporary.path("none")) }
     }
 
-    // Regression: some file systems open a file with O_DIRECT and refuse only the reads; recovery set such files aside.
+    // Regression: some file systems permit to open a file with O_DIRECT, but then refuse to read it. Recovery set such
+    // files aside.
     @Test func `A file that refuses direct reads although it was opened with O_DIRECT is read normally`() throws {
         let temporary = try TemporaryDirectory()
         let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }

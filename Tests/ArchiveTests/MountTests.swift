@@ -6,7 +6,7 @@ import Testing
 
 @testable import Archive
 
-/// A symbolic link stands in for a mount point: its target is on another file system, or in another directory.
+/// A symbolic link takes the place of a mount point. Its target is on another file system, or in another directory.
 @Suite("Record directories on disks that are mounted and unmounted")
 struct MountTests {
     private let temporary: TemporaryDirectory
@@ -18,7 +18,7 @@ struct MountTests {
         memory = MountMemory(directory: temporary.path("state/mounts"))
     }
 
-    /// Redirects ``path`` to the directory `name`, and creates that if it is missing.
+    /// Redirects ``path`` to the directory `name`, which is created if it is missing.
     private func mount(_ name: String) throws {
         try FileManager.default.createDirectory(atPath: temporary.path(name), withIntermediateDirectories: true)
         unlink(path)

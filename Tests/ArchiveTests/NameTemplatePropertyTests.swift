@@ -6,7 +6,7 @@ import Testing
 
 @testable import Archive
 
-/// Templates put together at random, and the names that they make.
+/// Random templates, and the names that they make.
 @Suite struct NameTemplatePropertyTests {
     private static let pieces = [
         "{channel}", "{start}", "{sequence}", "{date}", "{time}", "{year}", "{month}", "{day}", "{hour}", "{minute}",
@@ -14,7 +14,7 @@ import Testing
         " ", "a", "x y", "é", "/", ".", "ü/", "{sequence}", "_{channel}_",
     ]
 
-    /// The templates among `count` texts.
+    /// Returns the valid templates among `count` random texts.
     private func templates(_ count: Int, _ random: inout SeededRandom) -> [(text: String, template: NameTemplate)] {
         var found: [(text: String, template: NameTemplate)] = []
         for _ in 0..<count {
@@ -24,8 +24,8 @@ import Testing
         return found
     }
 
-    // Templates are noted as texts and read again. The text of one that was nearly as long as may be was longer than that, so
-    // it was forgotten, with all files that it had named.
+    // Regression: templates are stored as texts and parsed again. If a template had nearly the maximum length, its
+    // stored text was longer than that. The template was then forgotten, together with all files that it had named.
     @Test
     func `Printing a name template and parsing the text gives the same template, and the text is not longer`() throws {
         var random = SeededRandom()
@@ -184,8 +184,8 @@ import Testing
         }
     }
 
-    // The system reads bytes: for it, a slash with a combining mark behind it divides a path all the same, and a name that
-    // begins with a point is hidden.
+    // The operating system treats paths as bytes. A slash before a combining mark still separates two directories, and
+    // a name that begins with a dot is hidden.
     @Test(arguments: ["a/\u{301}{sequence}", ".\u{301}{sequence}", "a/.\u{301}{sequence}"])
     func `A name template with a slash or a dot before a combining mark is refused`(text: String) {
         #expect(throws: TextFailure.self) { try NameTemplate(parsing: text) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Archive
 
-/// Names that clients ask for, and names of files that anybody can put into a directory.
+/// Names that clients request, and names of files that anyone can put into a directory.
 @Suite struct NamesFromOutsideTests {
     private let temporary: TemporaryDirectory
     private let directory: RecordDirectory
@@ -36,7 +36,8 @@ import Testing
         }
     }
 
-    // A slash in front of a combining mark was taken for a part of a name, so the system followed the link before it.
+    // Regression: a slash before a combining mark was taken for a part of a name, so the system followed the link in
+    // front of the slash.
     @Test(arguments: [
         "link/a.mp4", "link.mp4", "link/\u{301}a.mp4", "link/d/a.mp4", "../a.mp4", "d/../a.mp4", "/etc/passwd", "",
         ".h/a.mp4", ".a.mp4", "d//a.mp4", "d/", "d", "a.mp4\u{0}", "pipe.mp4", "d/./a.mp4", ".", "..", "none.mp4",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Archive
 
-/// The open files of a directory, which is read again only after it has changed.
+/// The list of open files in a directory, which is read again only after it has changed.
 @Suite struct OpenNamesTests {
     private let temporary: TemporaryDirectory
     private let directory: RecordDirectory
@@ -28,7 +28,7 @@ import Testing
         try #require(utimensat(AT_FDCWD, temporary.path(name), time, 0) == 0)
     }
 
-    /// The open files by a list of the whole directory.
+    /// The open files according to a list of the whole directory.
     private var listed: [String] {
         get throws { try directory.recordings().filter { $0.kind == .open }.map(\.name) }
     }
@@ -44,7 +44,8 @@ import Testing
             #expect(names.reads == 1)
         }
         try make("test_00.mp4.part")
-        // Another change just after this one might not be seen by the modification time.
+        // If another change follows at once, the modification time may not show it. Such a directory is read again each
+        // time.
         try settle(second: Int(UTCTime.now.milliseconds / 1000) + 3600)
         for reads in 2...3 {
             #expect(try names.names(in: directory) == ["test_0.mp4.part", "test_00.mp4.part"])
@@ -68,7 +69,7 @@ import Testing
             let day = random.pick(days)
             let name = "\(day)\(Int.random(in: 0..<5, using: &random)).mp4\(random.pick(["", ".part"]))"
             if Bool.random(using: &random) { try make(name) } else { unlink(temporary.path(name)) }
-            // A change of the entries sets a new modification time.
+            // If the entries change, the directory gets a new modification time.
             try settle(day, second: 1000 + step)
             let expected = try listed
             #expect(try names.names(in: directory) == expected)

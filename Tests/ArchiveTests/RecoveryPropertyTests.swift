@@ -8,14 +8,14 @@ import Testing
 @testable import Archive
 @testable import MP4
 
-/// Open files that a crash cut off or a disk damaged, against what is known of the sample's fragments.
+/// Recovers open files that a crash truncated or a disk damaged, and compares them with the sample's known fragments.
 @Suite struct RecoveryPropertyTests {
     private let sample = SampleRecording(seconds: 3)
     private let part = SampleRecording.name + ".part"
     /// The name without its extension.
     private let stem = String(SampleRecording.name.dropLast(".mp4".count))
 
-    /// A directory with nothing but `bytes` in an open file that is not being written any more.
+    /// Returns a directory with only one open file, which contains `bytes` and is no longer being written.
     private func directory(with bytes: some Sequence<UInt8>) throws -> TemporaryDirectory {
         let temporary = try TemporaryDirectory()
         try temporary.write(bytes, to: part)
@@ -50,7 +50,7 @@ import Testing
                     "\(length)")
                 let facts = try SegmentReader.read(temporary.path(SampleRecording.name))
                 #expect(facts.frames == frames && facts.isClosed && facts.problems.isEmpty, "\(facts.problems)")
-                // What was recorded stays where it was: only the head is another one.
+                // The recorded data stays in its place. Only the head is replaced.
                 let bytes = try temporary.bytes(SampleRecording.name)
                 #expect(bytes[MovieBox.headSize..<end] == sample.open[MovieBox.headSize..<end])
             } else if case .setAside(let name, let reason) = entries.first?.outcome {
@@ -84,7 +84,7 @@ import Testing
             case .completed(let name, let frames, let dropped):
                 #expect(temporary.files == [name] && dropped >= 0)
                 #expect((1...75).contains(frames))
-                // Tables that a disk has changed may be told as damage.
+                // If the disk has changed the tables, they may be reported as damaged.
                 if let facts = try? SegmentReader.read(temporary.path(name)) { #expect(facts.frames == frames) }
             case .setAside(let name, _): #expect(try temporary.bytes(name) == bytes)
             case .renamed, .inUse, .failed: Issue.record("\(entry)")
@@ -100,7 +100,7 @@ import Testing
         let completed = SegmentRecovery.Outcome.completed(fileName: "\(stem)-1.mp4", frames: 75, droppedBytes: 0)
         #expect(try recover(temporary).map(\.outcome) == [completed])
         #expect(try temporary.bytes(SampleRecording.name) == [1])
-        // An empty one that nothing can be made of.
+        // This file contains only zeros, so nothing can be recovered from it.
         try temporary.write([UInt8](repeating: 0, count: 100), to: part)
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSinceNow: -6)], ofItemAtPath: temporary.path(part))
@@ -116,7 +116,7 @@ import Testing
         let temporary = try directory(with: sample.closed)
         #expect(try recover(temporary).map(\.outcome) == [.renamed(fileName: SampleRecording.name)])
         #expect(try temporary.bytes(SampleRecording.name) == sample.closed)
-        // A crash between the two steps of renaming leaves both names of one file.
+        // A crash between the two steps of a rename leaves both names of the file.
         try FileManager.default.linkItem(
             atPath: temporary.path(SampleRecording.name), toPath: temporary.path(part))
         #expect(try recover(temporary).map(\.outcome) == [.renamed(fileName: SampleRecording.name)])

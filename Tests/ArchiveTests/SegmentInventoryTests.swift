@@ -7,7 +7,7 @@ import Testing
 
 @testable import Archive
 
-/// The files of a channel as they are kept up to date in steps, and how much each step reads.
+/// An inventory of a channel's files that is updated in steps, and how much each step reads.
 @Suite struct SegmentInventoryTests {
     private let temporary: TemporaryDirectory
     private let directory: RecordDirectory
@@ -21,7 +21,7 @@ import Testing
         SegmentName(channel: "test", start: UTCTime(milliseconds: 1_795_269_790_000), sequence: number)
     }
 
-    /// Makes an empty file, or one of `bytes` bytes.
+    /// Makes a file of `bytes` bytes.
     private func make(_ name: String, bytes: Int = 0) throws {
         let file = open(temporary.path(name), O_CREAT | O_WRONLY, 0o644)
         try #require(file >= 0)
@@ -70,7 +70,7 @@ import Testing
         }
         try inventory.update([])
         #expect(inventory.segments.count == 2700)
-        // A file that retention deleted itself is no reason to read all others.
+        // If retention itself deleted a file, the other files need not be read.
         try #require(unlink(temporary.path(name(501).closed)) == 0)
         let before = inventory.work
         try inventory.update([name(501).closed])
@@ -89,7 +89,7 @@ import Testing
         let target = try RecordDirectory.prepare(temporary.path, template: template)
         var names = (1...1300).map { $0.isMultiple(of: 2) ? name($0).closed : "day/test_\($0 + 100_000).mp4" }
         for name in names { try make(name, bytes: 1) }
-        // Files of another channel, of no channel, and of another record directory.
+        // Files of another channel, files without a channel, and files of another record directory.
         let foreign = [
             "other_20261121T120000Z_000001.mp4", "day/notes.txt", "day/night/test_200000.mp4", "interview.mp4",
         ]
@@ -111,8 +111,8 @@ import Testing
                 names.append(name(5000 + 100 * round + number).closed)
                 try make(names[names.count - 1], bytes: 1)
             }
-            // The directories have about 1300 entries, of which each update reads 500; the round before may be half
-            // done.
+            // The directories have about 1300 entries, of which each update reads 500. The previous round may be only
+            // half finished.
             for _ in 0..<8 { try inventory.update([]) }
             let listed = try target.segments(of: "test")
             #expect(inventory.segments == listed)

@@ -24,8 +24,8 @@ import Testing
         return try SegmentIndex.read(temporary.path("file.mp4"))
     }
 
-    /// Returns the closed file with 32 bits overwritten, at `offset` from the beginning of box number `number` of the
-    /// type `type` in its index.
+    /// Returns the closed file after overwriting 32 bits of its index. They are at `offset` from the beginning of a
+    /// box: the box number `number` of the type `type`.
     private func patched(_ type: String, _ offset: Int, _ value: UInt32, number: Int = 0) throws -> [UInt8] {
         try patch(sample.closed, type, offset, value, number: number)
     }
@@ -51,9 +51,9 @@ import Testing
         #expect(closed.position == SegmentPosition(run: "a1", programStart: 0, ending: .stop))
     }
 
-    /// What is changed in the video's tables, and all problems that are then reported.
+    /// The changes to the tables of the video, each with all problems that must then be reported.
     @Test(arguments: [
-        // One long first frame moves all others and makes the track longer than its edit.
+        // A long first frame delays all others, and makes the track longer than its edit.
         (
             "stts", 16, UInt32(2002),
             ["the video: the edit list does not end where the samples end"]
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func `A track that begins years late is reported as damage, and no computation of times overflows`() throws {
-        // The movie's time scale is seconds, and the video's only edit becomes an empty one.
+        // The movie's time scale becomes one second, and the video's only edit becomes an empty edit.
         let bytes = try patch(try patched("mvhd", 20, 1), "elst", 20, .max)
         for (seconds, text) in [
             (UInt32.max, "a track begins absurdly late"), (100_000_000, "its times are absurd"),

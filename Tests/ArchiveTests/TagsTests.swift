@@ -6,7 +6,7 @@ import Testing
 @testable import Archive
 @testable import MP4
 
-/// What a recording says of itself.
+/// The metadata that a recording contains about itself.
 @Suite struct TagsTests {
     private static let endings: [SegmentEnding] = [.rotate, .stop, .error, .disk, .silent, .recovered]
     private static let words = [
@@ -42,7 +42,7 @@ import Testing
         for _ in 0..<1000 {
             let position = anyPosition(&random)
             #expect(SegmentPosition(text: position.text) == position)
-            // The end of a recording changes no size.
+            // When a recording ends, no size may change.
             let lengths = Self.endings.map { ending -> Int in
                 var other = position
                 other.ending = ending

@@ -8,9 +8,9 @@ import Testing
 @testable import Archive
 @testable import MP4
 
-/// Streams that a crash, a disk or anybody left as they are.
+/// Transport streams as a crash, a disk or another program can leave them.
 @Suite struct TransportStreamFileTests {
-    /// Bytes, some of which the disk cannot read.
+    /// Bytes on a disk that cannot read some of them.
     private struct Disk: ByteSource {
         var bytes: [UInt8]
         var unreadable: Range<Int64> = 0..<0
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// What a packet is to this program.
+    /// The kinds of packets that the parser distinguishes.
     private enum Kind: CaseIterable {
         case frame, frameBehindAdaptation, audio, continuation, startWithoutPayload, damaged
     }
@@ -52,7 +52,8 @@ import Testing
         return bytes
     }
 
-    /// What is in `kinds`, counted the slow way: a frame is whole if every packet up to the next frame is there.
+    /// Returns the expected content of a stream with packets of these kinds. A frame is complete if no packet up to the
+    /// next frame is damaged.
     private func count(_ kinds: [Kind], isWhole: Bool) -> TransportStreamFile.Content {
         var content = TransportStreamFile.Content()
         content.missingBytes = Int64(kinds.count { $0 == .damaged }) * 188
@@ -87,7 +88,7 @@ import Testing
         let content = try TransportStreamFile.content(of: disk, in: 0..<9000 * 188, isWhole: true)
         #expect(content == count(kinds, isWhole: true) && content.missingBytes == 0)
 
-        // The second of three reads, 4096 packets, is not there.
+        // The parser reads 4096 packets at a time. The second of three reads fails.
         var torn = disk
         torn.unreadable = 5000 * 188..<5001 * 188
         let rest = try TransportStreamFile.content(of: torn, in: 0..<9000 * 188, isWhole: true)
@@ -107,7 +108,7 @@ import Testing
             let expected = last.map { Int64($0 + 1) * 188 } ?? 0
             #expect(try TransportStreamFile.end(of: disk, size: Int64(disk.bytes.count)) == expected)
         }
-        // Zeros of more than one read.
+        // The zeros are longer than one read.
         let packet = makePacket(.frame, &random)
         let disk = Disk(bytes: packet + [UInt8](repeating: 0, count: 9000 * 188))
         #expect(try TransportStreamFile.end(of: disk, size: try disk.size()) == 188)
@@ -147,7 +148,7 @@ import Testing
     @Test func `A service name in a transport stream that is truncated or exceeds its packet is ignored`() {
         let maker = [UInt8(5)] + Array("relay".utf8)
         for length in 0...40 {
-            // The length says 20, and fewer bytes may follow.
+            // The length of the name says 20, but the head may end earlier.
             let text = maker + [20] + [UInt8](repeating: 0x61, count: 20)
             let head = Array(text.prefix(length))
             let channel = TransportStreamFile.channel(head)

@@ -24,7 +24,7 @@ import Testing
     @Test func `Any time in the years 0 to 9999 is read back as it was written, in both formats`() {
         var random = SeededRandom()
         var times = (0..<3000).map { _ in UTCTime(milliseconds: .random(in: Self.years, using: &random)) }
-        // The first and last days of years, and what is around the leap day, of centuries too.
+        // The first and last days of years, and the days around the leap day, also in years that end a century.
         for year in ["0000", "0001", "0004", "0100", "0400", "1600", "1900", "1970", "2000", "2100", "9999"] {
             for day in ["01-01", "02-28", "03-01", "12-31"] {
                 guard let time = UTCTime(extended: "\(year)-\(day)T23:59:59.999Z") else {
@@ -50,7 +50,7 @@ import Testing
         #expect(basic == basic.sorted())
     }
 
-    // 2026-02-30 was taken for the 2nd of March.
+    // Regression: 2026-02-30 was taken for the 2nd of March.
     @Test func `A day that does not exist in its month is refused`() {
         for text in [
             "2026-02-29T00:00:00.000Z", "2026-02-30T00:00:00.000Z", "2024-02-30T00:00:00.000Z",
@@ -71,7 +71,7 @@ import Testing
         for _ in 0..<5000 {
             let digits = (0..<17).map { _ in Int.random(in: 0...9, using: &random) }
             let number = { (range: Range<Int>) in digits[range].map(String.init).joined() }
-            // Small numbers, or hardly any would be a date.
+            // The month and the hour are small numbers, because otherwise hardly any text would be a valid date.
             let month = Bool.random(using: &random) ? "0\(digits[5])" : number(4..<6)
             let hour = Bool.random(using: &random) ? "1\(digits[9])" : number(8..<10)
             let text =
@@ -79,7 +79,7 @@ import Testing
                 + "\(number(14..<17))Z"
             guard let time = UTCTime(extended: text) else { continue }
             read += 1
-            // A leap second is the beginning of the next minute.
+            // A leap second is parsed as the beginning of the next minute.
             if number(12..<14) != "60" { #expect(time.extended == text) }
         }
         #expect(read > 0)
@@ -105,7 +105,7 @@ import Testing
         #expect(UTCTime(basic: "2026-11-21T14:03:10.123Z") == nil && UTCTime(extended: "20261121T140310.123Z") == nil)
     }
 
-    // The earliest of all times overflowed.
+    // Regression: the earliest time overflowed.
     @Test func `The earliest and the latest time can be printed, and times before 1970 have positive fractions`() {
         #expect(UTCTime(milliseconds: -1).extended == "1969-12-31T23:59:59.999Z")
         #expect(UTCTime(milliseconds: -1000).basic == "19691231T235959.000Z")

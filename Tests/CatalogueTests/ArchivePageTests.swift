@@ -8,7 +8,7 @@ import Testing
 @testable import Catalogue
 @testable import Segmenter
 
-/// What commands read of a directory of recordings when they need only a part of it.
+/// How much commands read from a directory of recordings when they need only a part of it.
 @Suite struct ArchivePageTests {
     @Test func `For an export only the existing files that the catalogue does not have are read`() throws {
         let directory = try Recording.make()
@@ -23,7 +23,7 @@ import Testing
         let all = rows.map(\.name)
         var found = try names()
         #expect(found == all && opened == 0)
-        // Two files are removed.
+        // Two files are removed from the directory.
         for number in [1, 3] { try #require(unlink(directory.path(all[number])) == 0) }
         found = try names()
         #expect(found == [all[0], all[2], all[4]] && opened == 0)
@@ -59,16 +59,16 @@ import Testing
             let page = try archive.page(0..<Int64.max, limit: limit)
             #expect(page.segments == Array(byTime.suffix(limit)) && page.gaps.count == min(2, limit))
         }
-        // The end of the range is not part of it; a file that ends in it is.
+        // The end of the range does not belong to the range. A file that ends within the range does.
         let first = byTime[0]
         let end = first.start + first.duration / 1_000_000
         #expect(try archive.page(end - 1..<end, limit: .max).segments.contains(first))
         #expect(try !archive.page(end + 1..<end + 2, limit: .max).segments.contains(first))
         #expect(try archive.page(0..<first.start, limit: .max).segments.isEmpty)
-        // A file that someone removed is not listed, and without a catalogue the files themselves tell.
+        // A file that someone removed is not listed. Without a catalogue, the page is made from the files.
         try #require(unlink(directory.path(first.name)) == 0)
         #expect(try archive.page(0..<Int64.max, limit: .max).segments == Array(byTime.dropFirst()))
-        // Neither do removed files count towards the limit.
+        // Removed files do not count towards the limit either.
         for file in byTime.suffix(3) { try #require(unlink(directory.path(file.name)) == 0) }
         let left = Array(byTime.dropFirst().dropLast(3))
         #expect(try archive.page(0..<Int64.max, limit: 2).segments == Array(left.suffix(2)))

@@ -12,7 +12,7 @@ import Testing
 @testable import Catalogue
 @testable import Segmenter
 
-/// Clips in the catalogue, and the files that they keep.
+/// Clips in the catalogue, and the files that they protect from deletion.
 @Suite struct CatalogueClipTests {
     private let directory: TemporaryDirectory
     private let names: [String]
@@ -60,7 +60,7 @@ import Testing
         #expect(kept == [false, false, false, false, false])
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         #expect(kept == [false, true, false, false, false])
-        // The clip's handles are in the files beside it.
+        // The clip's handles, one frame on each side, are in the adjacent files.
         _ = try ledger.note([clip("x", 50, 100)], removing: [])
         #expect(kept == [true, true, true, false, false])
         _ = try ledger.note([clip("x", 51, 99)], removing: [])
@@ -87,14 +87,15 @@ import Testing
             reads.count.withLock { $0 += 1 }
             return try SegmentReader.read(path)
         }
-        // A file that was written just now may change again without a trace.
+        // If a file was written just now, a further change may leave its attributes unchanged. So the files get an
+        // older time.
         let before = Date(timeIntervalSinceNow: -60)
         for name in names {
             try FileManager.default.setAttributes([.modificationDate: before], ofItemAtPath: directory.path(name))
         }
         for _ in 0..<10 { #expect(names.map { !hold.mayDelete($0) } == [false, true, false, false, false]) }
         #expect(reads.count.withLock { $0 } == names.count)
-        // Other clips need no more reading.
+        // When the clips change, no file is read again.
         _ = try ledger.note([clip("x", 120, nil)], removing: [])
         #expect(names.map { !hold.mayDelete($0) } == [false, false, true, true, true])
         #expect(reads.count.withLock { $0 } == names.count)
@@ -107,7 +108,7 @@ import Testing
         #expect(reads.count.withLock { $0 } == names.count + 1)
     }
 
-    // Regression: when too many files were open, or a disk failed for a moment, files of clips could be deleted.
+    // Regression: if too many files were open, or if a disk failed for a moment, files of clips could be deleted.
     @Test func `While the system cannot read a file, clips keep it`() throws {
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         let code = Mutex<Int32>(EMFILE)
@@ -117,7 +118,7 @@ import Testing
             return try SegmentReader.read(path)
         }
         #expect(names.map { !hold.mayDelete($0) } == [true, true, true, true, true])
-        // A file that is gone is kept by no clip.
+        // No clip protects a file that no longer exists.
         code.withLock { $0 = ENOENT }
         #expect(names.map { !hold.mayDelete($0) } == [false, false, false, false, false])
         code.withLock { $0 = 0 }

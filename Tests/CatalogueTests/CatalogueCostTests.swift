@@ -43,15 +43,15 @@ private final class StepCounter {
     }
 }
 
-/// What an operation on one file, or on a page of files, costs in catalogues of different sizes.
+/// The cost of an operation on one file, or on a page of files, in catalogues of different sizes.
 @Suite struct CatalogueCostTests {
     private static let second: Int64 = 1_000_000_000
     private static let epoch: Int64 = 1_795_269_790_000
-    /// The most instructions for one operation. A page of 50 rows takes about 1500; one scan of 50,000 rows takes more
-    /// than 150,000.
+    /// The maximum number of instructions for one operation. A page of 50 rows takes about 1500; one scan of 50,000
+    /// rows takes more than 150,000.
     private static let most = 12_000
 
-    /// The file with this number: it lasts a second, and a second is missing behind it.
+    /// Returns the file with this number. It lasts a second, and a second is missing after it.
     private static func segment(_ number: Int, upload: UploadState? = .done) -> CatalogueSegment {
         let start = 2 * second * Int64(number)
         var segment = CatalogueSegment(
@@ -66,8 +66,8 @@ private final class StepCounter {
 
     private static func name(_ number: Int) -> String { "test_\(number).mp4" }
 
-    /// A catalogue with the files 0 to `files` - 1, and the gaps behind them. The rows are made in SQL, which is much
-    /// faster than ``CatalogueStore/put(_:living:andFindGaps:)``.
+    /// Returns a catalogue with the files 0 to `files` - 1, and the gaps after them. The rows are made in SQL, which is
+    /// much faster than ``CatalogueStore/put(_:living:andFindGaps:)``.
     private static func store(files: Int) throws -> CatalogueStore {
         let store = try CatalogueStore()
         let numbers = """
@@ -139,7 +139,8 @@ private final class StepCounter {
         let store = try Self.store(files: files)
         let counter = try StepCounter(store)
         let all = Self.epoch..<Self.epoch + 2000 * Int64(files)
-        // The newest, the oldest, and a few in the middle, where the range ends and not the limit.
+        // Two ranges with more files than the limit, and two short ranges with fewer files, at the beginning and in the
+        // middle.
         let middle = Self.epoch + 2000 * Int64(files / 2)
         for range in [0..<Int64.max, all, Self.epoch..<Self.epoch + 10_000, middle..<middle + 10_000] {
             var (found, gaps): ([CatalogueSegment], [CatalogueGap]) = ([], [])
@@ -196,10 +197,10 @@ private final class StepCounter {
         #expect(try made.gaps() == gaps)
     }
 
-    // Each file that was deleted behind a held one left a row for as long as the hold lasted.
+    // Regression: each file that was deleted after a held one left a row of its own for as long as the hold lasted.
     @Test func `Deleted files behind a held one are one row, and the gaps stay as they were`() throws {
         let store = try CatalogueStore()
-        // Files without gaps between them, but for one gap behind each hundredth.
+        // The files follow each other without gaps, except for one gap after every hundredth file.
         let rows = (0..<1000).map { number in
             Self.row(number: number, at: Self.second * Int64(number + number / 100))
         }
@@ -215,7 +216,7 @@ private final class StepCounter {
         #expect(try store.gaps() == gaps)
         try store.findGaps(living: ["r"])
         #expect(try store.gaps() == gaps)
-        // When the hold ends, all of them are forgotten.
+        // When the held file is deleted, too, all deleted files are forgotten.
         try store.noteDeletion(of: Self.name(0), at: UTCTime(milliseconds: Self.epoch))
         #expect(try store.deletedSegments().isEmpty)
     }
@@ -234,7 +235,7 @@ private final class StepCounter {
         #expect(try store.gaps().isEmpty)
     }
 
-    /// Ten files without gaps between them, of which all but the first and the last were deleted.
+    /// Returns ten files without gaps between them. All except the first and the last are deleted.
     private static func stretch() throws -> (store: CatalogueStore, rows: [CatalogueSegment]) {
         let store = try CatalogueStore()
         let rows = (0..<10).map { row(number: $0, at: second * Int64($0)) }
@@ -243,7 +244,7 @@ private final class StepCounter {
         return (store, rows)
     }
 
-    /// The file with this number, which lasts a second from program time `start`.
+    /// Returns the file with this number, which lasts a second from program time `start`.
     private static func row(number: Int, at start: Int64) -> CatalogueSegment {
         var row = segment(number)
         (row.programStart, row.firstPts, row.start) = (start, start, epoch + start / 1_000_000)
@@ -259,7 +260,7 @@ private final class StepCounter {
         try store.put([rows[number]], living: [])
         try store.findGaps(living: ["r"])
         #expect(try store.gaps() == gaps)
-        // Neither does it when it is deleted again.
+        // The file causes no gap either when it is deleted again.
         try store.noteDeletion(of: Self.name(number), at: UTCTime(milliseconds: Self.epoch))
         try store.findGaps(living: ["r"])
         #expect(try store.gaps() == gaps)
@@ -290,7 +291,7 @@ private final class StepCounter {
                 try store.put([Self.row(number: 100 + day, at: Self.second * Int64(9 + 2 * day))], living: ["r", "s"])
             }
             try store.findGaps(living: ["r", "s"])
-            // Only the ends of the runs are missing.
+            // Only the gaps at the ends of the runs are found.
             #expect(try store.gaps().allSatisfy { $0.to == nil })
             try store.noteDeletion(of: Self.name(1), at: UTCTime(milliseconds: Self.epoch + Int64(day)))
         }
@@ -299,7 +300,7 @@ private final class StepCounter {
     @Test func `Rows of deleted files from an earlier version are joined when the gaps are found again`() throws {
         let store = try Self.store(files: 20)
         try store.write { try $0.execute(sql: "UPDATE segments SET deleted = 1 WHERE sequence BETWEEN 5 AND 14") }
-        // Now each file follows the one before at once.
+        // After this change each file begins exactly where the previous one ends.
         try store.write {
             try $0.execute(
                 sql:
@@ -317,7 +318,7 @@ private final class StepCounter {
         let names = (0..<501).map { number in
             SegmentName(channel: "test", start: UTCTime(milliseconds: Self.epoch), sequence: number + 1).closed
         }
-        // Several begin at the same time.
+        // Three files each begin at the same time.
         let rows = names.enumerated().map { index, name in
             var row = Self.segment(index / 3)
             row.name = name

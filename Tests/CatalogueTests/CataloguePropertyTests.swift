@@ -7,7 +7,7 @@ import Testing
 
 @testable import Catalogue
 
-/// What the catalogue finds out, by random recordings.
+/// Checks the results of the catalogue with random recordings.
 @Suite("The catalogue with random data")
 struct CataloguePropertyTests {
     private static let frame: Int64 = 40_000_000
@@ -72,7 +72,7 @@ struct CataloguePropertyTests {
             let files = [segment("f", run: "a1", start: 0, frames: 25, ending: ending)]
             #expect(GapInference.gaps(in: files, living: []).isEmpty, "\(ending)")
         }
-        // Runs of one name of two channels have nothing to do with each other.
+        // Runs of two channels that have the same name are independent of each other.
         let two = [
             segment("f", run: "a1", start: 0, frames: 25, ending: .stop),
             segment("g", run: "a1", start: 9_000_000_000, frames: 25, ending: .stop, channel: "other"),
@@ -123,7 +123,7 @@ struct CataloguePropertyTests {
         #expect(CatalogueGap.joined([whole, gap(20, 50, frames: 30)]) == [whole])
         #expect(CatalogueGap.joined([gap(10, 30, frames: 20), gap(20, 50, frames: 30)]) == [whole])
         #expect(CatalogueGap.joined([gap(10, 30, frames: nil), gap(20, 50, frames: 30)]) == [gap(10, 50, frames: nil)])
-        // What contains another gap is followed by a third.
+        // A gap that contains another gap is followed by a third one.
         #expect(
             CatalogueGap.joined([whole, gap(20, 30, frames: 10), gap(50, 60, frames: 10)])
                 == [gap(10, 60, frames: 50)])
@@ -221,7 +221,7 @@ struct CataloguePropertyTests {
 
     // MARK: Marks
 
-    @Test("Each channel that ever uploaded can be marked, and a removed mark is not set again")
+    @Test("All channels that ever uploaded are marked, and the mark of one channel can be removed")
     func uploadMarks() throws {
         let directory = try TemporaryDirectory()
         let channels: Set = ["main", "main-cam1", "a.b", "-", "x.lock", "unknown"]
@@ -244,7 +244,7 @@ struct CataloguePropertyTests {
         #expect(throws: FileFailure.self) { try UploadMark.channels(in: directory.path("none")) }
     }
 
-    @Test("Damaged databases whose clips must be restored are listed, and the mark of lost clips stays")
+    @Test("Damaged databases are listed until their clips are restored, and if clips are lost, a mark stays")
     func clipMarks() throws {
         let directory = try TemporaryDirectory()
         #expect(ClipMark.time(in: directory.path) == nil)
@@ -266,7 +266,7 @@ struct CataloguePropertyTests {
     @Test("A file's checksum covers all bytes of any number of blocks, and its progress is reported")
     func checksums() throws {
         let directory = try TemporaryDirectory()
-        // The sums of no byte and of "abc" (FIPS 180-4's examples).
+        // The checksums of an empty file and of "abc" (examples of FIPS 180-4).
         let known = [
             ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
             ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),

@@ -83,7 +83,7 @@ import Testing
         let (old, new) = (try #require(live.gaps.first), try #require(made.gaps.first))
         #expect((new.from, new.to, new.frames, new.run) == (old.from, old.to, old.frames, old.run))
         #expect(!new.isTold && old.isTold)
-        // Repeated: nothing changes, and knowledge that only the catalogue has stays.
+        // A second rebuild changes nothing, and keeps the values that only the catalogue has.
         _ = try archive.rebuild()
         #expect(try archive.onDisk().segments == made.segments)
     }
@@ -116,7 +116,7 @@ import Testing
         }
         try directory.write(bytes, to: ".relay.sqlite")
         let archive = try RecordingArchive(directory.path)
-        // A read-only user gets a note, and is served from the files.
+        // The contents then come from the files, so that even a user without write permission gets them.
         let contents = try archive.contents()
         #expect(contents.segments.map(\.name) == directory.files)
         #expect(try archive.rebuild().setAside == ".relay.sqlite.broken-1")
@@ -139,7 +139,7 @@ import Testing
 
     @Test func `If the catalogue cannot be created, recording still loses no frame`() throws {
         let directory = try TemporaryDirectory()
-        // A directory takes its place, so that SQLite can neither open nor create it, whichever user runs this.
+        // A directory at the database's path prevents SQLite from opening or creating the database, even for root.
         try FileManager.default.createDirectory(
             atPath: directory.path(".relay.sqlite"), withIntermediateDirectories: true)
         let recording = try Recording(in: directory)
@@ -263,7 +263,7 @@ import Testing
         #expect(elsewhere.files.isEmpty)
     }
 
-    // With CI=true the test runs and fails without root, because a skipped test would have shown nothing.
+    // With CI=true the test also runs without root, and then fails, because a skipped test would show nothing.
     @Test(
         .enabled(
             if: geteuid() == 0 || ProcessInfo.processInfo.environment["CI"] == "true", "only root gives files away"))

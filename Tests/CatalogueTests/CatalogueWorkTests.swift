@@ -9,7 +9,8 @@ import Testing
 @testable import Catalogue
 @testable import Segmenter
 
-/// How much the catalogue writes for one more file, and that it finds the same gaps as from all files.
+/// How much the catalogue writes for one more file. The gaps that it finds must equal those that are found from all
+/// files.
 @Suite struct CatalogueWorkTests {
     private static let frame: Int64 = 40_000_000
     private static let second: Int64 = 1_000_000_000
@@ -31,13 +32,13 @@ import Testing
 
     private func changes(_ store: CatalogueStore) throws -> Int { try store.read { $0.totalChangesCount } }
 
-    // Each closed file had all gaps of its run removed and found again.
+    // Regression: for each closed file, all gaps of its run were removed and found again.
     @Test(arguments: [10, 1000])
     func `A new file or gap changes no more catalogue rows after 1000 files than after ten`(files: Int) throws {
         let store = try CatalogueStore()
         let rows = (0..<files).map { segment($0, start: 2 * Self.second * Int64($0)) }
         try store.put(rows, living: ["r"])
-        // A second is missing behind each file, and behind the last one it is not known how much.
+        // A second is missing after each file. After the last file, the length of the gap is unknown.
         #expect(try store.gaps().count == files)
         var before = try changes(store)
         let end = 2 * Self.second * Int64(files)
@@ -83,7 +84,7 @@ import Testing
         try store.put(rows, living: ["r"])
         let time = UTCTime(milliseconds: 1_795_269_800_000)
         for number in [2, 4, 1] { try store.noteDeletion(of: "test_\(number).mp4", at: time) }
-        // The second and third follow each other, and are one row.
+        // The second and third files are adjacent, and so have one row.
         #expect(try store.deletedSegments().map(\.sequence) == [1, 4])
         try store.noteDeletion(of: "test_0.mp4", at: time)
         #expect(try store.deletedSegments().map(\.sequence) == [4])

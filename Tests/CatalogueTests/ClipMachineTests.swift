@@ -5,7 +5,7 @@ import Testing
 
 @testable import Catalogue
 
-/// Which frames become clips, from the commands that begin and end them.
+/// Checks which frames the clips contain after commands that begin and end them.
 @Suite struct ClipMachineTests {
     private func program(_ frames: Range<Int64>, run: String = "a") -> ClipMachine.Program {
         ClipMachine.Program(run: run, frames: frames, rate: FrameRate(25))
@@ -79,7 +79,7 @@ import Testing
     func `A button release that arrives after the end of the recording ends the clip at the release's frame`() throws {
         var machine = ClipMachine()
         for id in ["x", "early", "y", "z"] { _ = try machine.start(.init(id: id, at: 900), in: program(0..<901)) }
-        // The file is being closed, and nothing is recorded any more.
+        // At this time the file is being closed, and nothing is recorded any more.
         #expect(machine.release("early", at: 950, FrameRate(25))?.end == 950)
         #expect(machine.close(run: "a", at: 970) == ["x", "early", "y", "z"])
         #expect(machine.release("early", at: 940, FrameRate(25))?.end == 950)
@@ -164,7 +164,7 @@ import Testing
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
         #expect(machine.needs("a", isRecorded: false) && machine.openRuns == ["a"])
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<125))
-        // If the disk takes no more data, everything that will ever be recorded is on it.
+        // If the disk accepts no more data, the clip needs no more frames, because none will be written.
         #expect(machine.needs("a", isRecorded: true) && !machine.needs("a", isRecorded: false))
         _ = try machine.start(.init(id: "y", at: 100), in: program(0..<125))
         #expect(machine.needs("a", isRecorded: false) && !machine.needs("b", isRecorded: true))

@@ -11,16 +11,16 @@ import Testing
 @testable import Catalogue
 @testable import Segmenter
 
-/// A catalogue of many pages, one of which a disk damages.
+/// A catalogue of many pages. A disk damages one of its pages.
 @Suite struct DamagedPageTests {
     private static let pageSize = 4096
-    /// The clip that keeps the second file.
+    /// The name of the clip that protects the second file.
     private static let holding = "goal"
     private let original: TemporaryDirectory
     private let names: [String]
     private let clips: [CatalogueClip]
 
-    /// Makes five files. A clip keeps the second, and the fourth waits for its upload.
+    /// Makes five files. A clip protects the second file, and the fourth file waits for its upload.
     init() throws {
         original = try Recording.make()
         names = original.files
@@ -78,7 +78,7 @@ import Testing
         return directory
     }
 
-    /// Returns the clips that SQLite can read, from the beginning of their table to the damage, if they are unchanged.
+    /// Returns the clips that SQLite reads from the table up to the damage, if these clips are unchanged.
     private func readable(in directory: TemporaryDirectory) -> [CatalogueClip] {
         var configuration = Configuration()
         configuration.readonly = true
@@ -103,8 +103,8 @@ import Testing
         #expect(status.problem == nil && !directory.all.contains(ClipMark.unknown))
     }
 
-    // Regression: the clips of a damaged catalogue were not taken over, and a second later the files that they kept
-    // were deleted.
+    // Regression: the clips of a damaged catalogue were not copied to the new one. A second later, the files that these
+    // clips protected were deleted.
     @Test
     func `Whichever database page is damaged, files of clips are kept and readable clips stay in the catalogue`() throws
     {
@@ -148,14 +148,14 @@ import Testing
 
     @Test func `After clips are lost, older recordings are not deleted until an operator removes the mark`() throws {
         var bytes = try original.bytes(".relay.sqlite")
-        // The file is no database any more.
+        // Without its first bytes, the file is no longer a database.
         bytes.replaceSubrange(0..<100, with: [UInt8](repeating: 0, count: 100))
         let directory = try copy(bytes)
         let status = try run(in: directory)
         #expect(names(in: directory) == names)
         #expect(status.problem?.contains(ClipMark.unknown) == true && status.heldFiles == 5)
         try FileManager.default.removeItem(atPath: directory.path(ClipMark.unknown))
-        // All files still wait for their upload.
+        // All files still wait for their upload. The test removes these upload states.
         try FileManager.default.removeItem(atPath: directory.path(Catalogue.uploadLockName(of: "test")))
         try DatabaseQueue(path: directory.path(".relay.sqlite")).write {
             try $0.execute(sql: "UPDATE segments SET upload = NULL")
@@ -173,7 +173,7 @@ import Testing
         #expect(names(in: directory) == [names[1], names[3]])
     }
 
-    // A process that is killed before the clips are in the new catalogue leaves the mark.
+    // If the process is killed before the clips are in the new catalogue, the mark remains.
     @Test func `Clips of a damaged catalogue that was set aside are restored at the next start`() throws {
         let directory = try copy(try original.bytes(".relay.sqlite"))
         let target = try RecordDirectory.prepare(directory.path)

@@ -10,9 +10,9 @@ import Testing
 @testable import Catalogue
 @testable import Segmenter
 
-/// Single cells of the catalogue that a disk, or another program, has changed.
+/// Single cells of the catalogue that a disk or another program has changed.
 @Suite struct DamagedRowTests {
-    /// Values that no column of this kind may hold. NULL and 0 are invalid in some columns only.
+    /// Values that are invalid in every column of this type. NULL and 0 are invalid only in some columns.
     private static let numbers = ["-1", "9223372036854775807", "-9223372036854775808", "1e300", "x'00ff'", "'text'"]
     private static let texts = ["-1", "9223372036854775807", "0.5", "x'00ff'"]
     private static let required: Set<String> = [
@@ -35,7 +35,7 @@ import Testing
         return values
     }
 
-    /// Returns the columns of a database after removing its constraints, so that any cell may hold anything.
+    /// Removes the constraints of a database, so that any cell can have any value, and returns the columns.
     private func withoutConstraints(_ path: String) throws -> [(table: String, column: String, isText: Bool)] {
         try DatabaseQueue(path: path).write { database in
             try ["segments", "gaps"].flatMap { table in
@@ -52,7 +52,8 @@ import Testing
         }
     }
 
-    /// Returns the catalogue of `directory` after another start, a read from outside and a verification.
+    /// Returns the content of the catalogue after a command has read and verified the directory, and relay has started
+    /// again.
     private func restart(_ directory: TemporaryDirectory) throws -> RecordingArchive.Ledger {
         let archive = try RecordingArchive(directory.path)
         _ = try archive.contents()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Catalogue
 
-/// Whose turn it is to read from a disk.
+/// Checks which reader has its turn to read from a disk.
 @Suite struct DiskTurnsTests {
     private final class Reader: Sendable {
         let wakes = Mutex(0)
@@ -50,7 +50,7 @@ import Testing
         #expect(first.take(1, turns) && second.woken == 0)
     }
 
-    // Each channel had its own pace, so a disk of many channels was read many times as fast.
+    // Regression: each channel limited its own reading only, so a disk with many channels was read many times as fast.
     @Test func `The checksums of several channels on one disk are computed one file at a time`() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)
@@ -69,7 +69,7 @@ import Testing
         #expect(done.all.isEmpty)
         turns.leave(disk, other)
         try eventually("all are read") { done.all.count == 6 }
-        // They took turns.
+        // The two channels took turns.
         let firsts = done.all.map { names[..<3].contains($0) }
         #expect(zip(firsts, firsts.dropFirst()).allSatisfy { $0 != $1 })
         try eventually("the turns have ended") { turns.readers(of: disk) == 0 }

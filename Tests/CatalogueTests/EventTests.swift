@@ -30,7 +30,7 @@ struct EventTests {
     @Test("Scene events are kept from the start of the oldest file on, together with the last one before it")
     func scenes() throws {
         for start: Int64 in [1000, 2000, 3000] { try put(SceneEvent.kind, "\(start)", at: start) }
-        // Without a file it is not yet known which scenes must be kept.
+        // As long as there is no file, it is unknown which scenes must be kept.
         #expect(try texts().count == 3)
         try store.put([file(2500), file(4000)], living: [])
         try put(CatalogueEvent.marker, "marker", at: 500)
@@ -74,7 +74,7 @@ struct EventTests {
             try store.write { try String.fetchAll($0, sql: "SELECT text FROM events ORDER BY start") }
         }
         #expect(try written() == words + [words[0]])
-        // They are readable before that, too.
+        // The scenes can be read even before they are converted.
         #expect(try store.events().map(\.scene?.frame) == [120, nil, nil])
         for _ in 1...2 {
             try store.write { try CatalogueSchema.rewriteScenes($0) }

@@ -10,8 +10,8 @@ import Testing
 @testable import Catalogue
 @testable import Segmenter
 
-/// A record directory with generated neighbours: for each file it is known whether it is a recording of the channel
-/// `test`.
+/// A record directory with generated files of all kinds. For each file it is known whether it is a recording of the
+/// channel `test`.
 private struct Neighbourhood {
     static let templates = [
         "{channel}_{start}_{sequence}", "%Y-%m-%d/{channel}_{start}_{sequence}", "%Y/%m/{channel}_{time}_{sequence}",
@@ -72,7 +72,8 @@ private struct Neighbourhood {
             guard !isNested(closed) else { return }
             try write(ours.open, closed + ".part")
             open.insert(closed)
-        // Other record directories, with and without a mark, also at paths that the channel's names could have.
+        // Other record directories, with and without a mark. Some have paths that directories of the channel could
+        // have.
         case 7: try nest("inner", mark: ".relay-archive-1")
         case 8: try nest("2026-11-20", mark: ".relay-archive-2")
         case 9: try nest("2026", mark: ".relay.sqlite")
@@ -103,7 +104,7 @@ private struct Neighbourhood {
     }
 
     private mutating func nest(_ name: String, mark: String) throws {
-        // If files of the channel are already in a directory of this name, it is no other record directory.
+        // A directory that already contains files of the channel cannot become another record directory.
         guard !own.union(open).contains(where: { $0.hasPrefix("\(name)/") }), access(directory.path(name), F_OK) != 0
         else { return }
         nested.insert(name)
@@ -111,14 +112,14 @@ private struct Neighbourhood {
         for inner in [NameTemplate.standard, template] {
             for number in 0..<3 { try write(bytes, "\(name)/\(self.name(inner, 900_000 + number))") }
         }
-        // A file with a name that the channel could have.
+        // This file has a name that a file of the channel could have.
         if template.depth > 0, let last = self.name(template, 900_003).split(separator: "/").last {
             try write(bytes, "\(name)/\(last)")
         }
         try write([], "\(name)/\(mark)")
     }
 
-    /// All files with their content, by path; hidden files at the top are relay's own.
+    /// Returns the content of all files by their paths, except for relay's own hidden files at the top.
     func files() throws -> [String: Data] {
         let all = FileManager.default.enumerator(atPath: directory.path)?.compactMap { $0 as? String } ?? []
         var files: [String: Data] = [:]
@@ -134,8 +135,8 @@ private struct Neighbourhood {
 }
 
 @Suite struct OwnershipTests {
-    // Regression: retention deleted 4 of 5 files that an operator kept in a directory, and each file of a record
-    // directory below, although one was held.
+    // Regression: retention deleted 4 of 5 files that an operator kept in a subdirectory. It also deleted all files of
+    // a nested record directory, although one of them was held.
     @Test
     func `Only the files of its own channel are deleted, completed, uploaded or counted by a catalogue`() async throws {
         var seeds = SeededRandom()
@@ -176,7 +177,7 @@ private struct Neighbourhood {
         }
     }
 
-    // A catalogue from an earlier version has rows for the files of a record directory below.
+    // A catalogue of an earlier version has rows for files of a nested record directory.
     @Test
     func `Rows for files of a nested record directory are removed, and these files are not uploaded`() async throws {
         let directory = try Recording.make()
@@ -201,7 +202,7 @@ private struct Neighbourhood {
         #expect(throws: FileFailure.self) { try target.delete(recording: "inner/\(name)", of: "test") }
     }
 
-    /// Returns all files that wait for their upload, as an uploader is given them.
+    /// Returns all files that wait for their upload, as an uploader gets them.
     private func waiting(in catalogue: Catalogue) async -> Set<String> {
         var (handed, names): (Set<String>, Set<String>) = ([], [])
         repeat {
@@ -214,8 +215,8 @@ private struct Neighbourhood {
         return handed
     }
 
-    // Regression: after a loss of the catalogue, each transport stream and each unreadable file whose name the template
-    // could have made was uploaded, also those of another channel or of a user.
+    // Regression: after the catalogue was lost, each transport stream and each unreadable file was uploaded if the
+    // template could make its name, even a file of another channel or of a user.
     @Test func `After the catalogue is lost, only files of the channel wait for their upload`() async throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "{date}_{time}_{sequence}")
@@ -231,7 +232,7 @@ private struct Neighbourhood {
         try directory.write(junk, to: name(3, .ts))
         try directory.write(SampleRecording(seconds: 1).closed, to: name(4, .hybrid))
         try directory.write(junk, to: name(5, .hybrid))
-        // A recording whose end is lost.
+        // The end of this recording is lost.
         try directory.write(SampleRecording(seconds: 1).closed.prefix(2000), to: name(6, .hybrid))
         try directory.write([], to: Catalogue.uploadLockName(of: "test"))
         try directory.write([UInt8]("this is no database".utf8), to: ".relay.sqlite")
@@ -243,7 +244,8 @@ private struct Neighbourhood {
         await withCheckedContinuation { ended in catalogue.finish { ended.resume() } }
     }
 
-    // Regression: the files of `test-1` counted for the limits of `test`, because a number can be appended to a name.
+    // Regression: files of `test-1` counted towards the limits of `test`, because a number can be appended to a file's
+    // name.
     @Test func `Files of a channel whose name is another channel's with a number do not count as its files`() throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "{start}_{channel}")

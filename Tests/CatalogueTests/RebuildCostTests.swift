@@ -8,7 +8,8 @@ import Testing
 @testable import Archive
 @testable import Catalogue
 
-/// How long it takes to make a catalogue from files; printed and not judged, because it depends on the machine.
+/// Measures how long it takes to make a catalogue from files. The time is printed but not checked, because it depends
+/// on the machine.
 @Suite struct RebuildCostTests {
     @Test func `A catalogue is rebuilt from many files, and it is printed how long 50,000 would take`() throws {
         let (place, files) = (try TemporaryDirectory(), 400)

@@ -56,7 +56,7 @@ struct Recording {
             EncodedPacket(
                 of: video, pts: frame, dts: frame - 2, duration: 1,
                 isKeyframe: frame % 25 == 0,
-                // One NAL unit with its length.
+                // The payload is one NAL unit, after its length.
                 payload: SharedBytes(
                     [0, 0, 0, 96] + [UInt8](repeating: max(1, UInt8(truncatingIfNeeded: frame)), count: 96)))
         }
@@ -74,7 +74,7 @@ struct Recording {
         recorder.waitUntilIdle()
     }
 
-    /// Records `frames` frames; if it `hasGap`, those from 5 s to 6 s are lost.
+    /// Records `frames` frames. If `hasGap` is set, the frames from 5 s to 6 s are lost.
     func record(_ frames: Int64, hasGap: Bool = false) {
         let packets = Self.program(frames).filter { hasVideo || $0.track == .audio && $0.pts >= 0 }
         guard hasGap, let cut = Self.index(of: 5, packets), let back = Self.index(of: 6, packets) else {
@@ -92,7 +92,7 @@ struct Recording {
         packets.firstIndex { $0.track == packets[0].track && $0.ptsNanoseconds >= second * 1_000_000_000 }
     }
 
-    /// Ends the recorder, waits until all files are closed, and then for the catalogue.
+    /// Ends the recorder, and waits until all files are closed and the catalogue is complete.
     func finish() {
         let done = DispatchSemaphore(value: 0)
         recorder.finish(deadline: .max) { done.signal() }
@@ -101,7 +101,7 @@ struct Recording {
         done.wait()
     }
 
-    /// Records into a new directory and ends.
+    /// Makes a recording in a new directory, and ends it.
     static func make(
         _ frames: Int64 = 225, hasGap: Bool = false, format: RecordFormat = .hybrid, hasVideo: Bool = true
     ) throws -> TemporaryDirectory {
@@ -119,7 +119,7 @@ extension RecordingArchive {
 }
 
 enum Shell {
-    /// Returns a program's output.
+    /// Runs a program and returns its output.
     static func run(_ arguments: String...) throws -> String {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

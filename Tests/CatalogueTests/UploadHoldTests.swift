@@ -13,13 +13,13 @@ import Testing
 @testable import Catalogue
 @testable import Segmenter
 
-/// Whether retention may delete a file that may still wait for its upload.
+/// Checks whether retention may delete a file that possibly waits for its upload.
 @Suite struct UploadHoldTests {
     private let directory: TemporaryDirectory
     private let names: [String]
     private var database: String { directory.path(".relay.sqlite") }
 
-    /// Makes five files, of which the second waits for its upload.
+    /// Makes five files. The second file waits for its upload.
     init() throws {
         directory = try Recording.make()
         names = directory.files
@@ -51,7 +51,7 @@ import Testing
         #expect(catalogue.mayDelete(names[0]) && !catalogue.needsUpload(names[0]), "this run uploaded it")
     }
 
-    // Regression: one file that became unreadable kept retention from deleting for ever.
+    // Regression: once this one file was unreadable, retention never deleted a recording again.
     @Test(arguments: [true, false])
     func `An unreadable catalogue prevents no deletion if the channel never uploaded a file`(isDirectory: Bool) throws {
         try FileManager.default.removeItem(atPath: directory.path(Catalogue.uploadLockName(of: "test")))
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func `The readable rows of a damaged catalogue still tell which files wait for their upload`() throws {
-        // SQLite finds a value that the table does not allow, and can still read everything.
+        // SQLite finds a value that the table's constraints do not allow, but can still read all rows.
         try DatabaseQueue(path: database).write { database in
             try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
             try database.execute(
@@ -97,7 +97,7 @@ import Testing
         catalogue.start()
         catalogue.waitUntilIdle()
         #expect(FileManager.default.fileExists(atPath: database + ".broken-1"))
-        // The unreadable state may have been "waiting".
+        // The state of the first file is unreadable, and may have been "waiting".
         #expect(names.map(catalogue.mayDelete) == [false, false, true, true, true])
         let next = try self.catalogue()
         #expect(names.map(next.mayDelete) == [false, false, true, true, true])
@@ -114,7 +114,7 @@ import Testing
         try directory.write([UInt8]("this is no database, and never was one".utf8), to: ".relay.sqlite")
     }
 
-    // Regression: `relay recordings rebuild` forgot the waiting files, and the next run deleted them.
+    // Regression: `relay recordings rebuild` forgot which files were waiting, and the next run deleted these files.
     @Test
     func `If another process replaced an unreadable catalogue, all files count as waiting for their upload`() throws {
         try destroy()
@@ -145,7 +145,7 @@ import Testing
         #expect(names.map(catalogue.needsUpload) == [true, true, false, true, true])
     }
 
-    // Regression: the row was removed together with its upload state.
+    // Regression: the row of such a file was removed, and its upload state was lost with it.
     @Test(arguments: [true, false])
     func `An unreadable file that waits for its upload still waits after the catalogue was rebuilt`(isDamaged: Bool)
         throws
@@ -169,7 +169,7 @@ import Testing
         #expect(names.map(catalogue.mayDelete) == [!isDamaged, false, true, true, true])
     }
 
-    // Regression: this run's knowledge was overwritten by the missing knowledge of a new database.
+    // Regression: the new database had no upload states, and this overwrote the states that the run knew.
     @Test func `A run keeps the upload states that it knows when another process rebuilds the catalogue`() throws {
         try upload()
         let catalogue = try catalogue()
@@ -186,8 +186,8 @@ import Testing
         #expect(names.map(next.needsUpload) == [true, true, false, false, true])
     }
 
-    // Regression: a run that was killed between setting a damaged database aside and writing the new rows forgot the
-    // waiting files.
+    // Regression: if a run was killed after it had set a damaged database aside and before it had written the new rows,
+    // the waiting files were forgotten.
     @Test(arguments: [true, false])
     func `If relay is killed while it replaces a damaged catalogue, it still knows which files wait for upload`(
         isBegun: Bool
@@ -220,8 +220,8 @@ import Testing
         #expect(!directory.files.contains(where: next.mayDelete))
     }
 
-    // Regression: each time the database was reopened, files that another process had uploaded meanwhile were queued
-    // again.
+    // Regression: each time the database was opened again, files that another process had uploaded in the meantime were
+    // queued again.
     @Test func `Upload states from an older catalogue do not queue files that were uploaded or given up`() throws {
         let store = try CatalogueStore(directory: directory.path)
         try store.setUploads([names[0]: .done, names[1]: .done, names[2]: .none])
@@ -232,8 +232,8 @@ import Testing
         #expect(store.salvagedSegments(uploaded: []).uploads == expected)
     }
 
-    // Regression: with names that repeat, such as those of the time of day, a new file counted as uploaded because an
-    // earlier file of the same name was.
+    // Regression: if names are used again, such as names that contain only the time of day, a new file counted as
+    // uploaded because an earlier file of the same name was uploaded.
     @Test(arguments: [true, false])
     func `A new file waits for its upload although an earlier file of the same name was uploaded`(
         isSameRun: Bool
@@ -271,13 +271,14 @@ import Testing
         }
     }
 
-    /// What may happen to a database in use.
+    /// The ways in which a database can be lost while it is in use.
     enum Loss: CaseIterable {
-        /// It is deleted.
+        /// The database is deleted.
         case deleted
-        /// It is deleted just when it is opened: SQLite creates an empty file, which may have the old inode number.
+        /// The database is deleted while it is being opened. SQLite then creates an empty file, which may have the same
+        /// inode number.
         case emptied
-        /// It is deleted, and another process creates one with the old inode number.
+        /// The database is deleted, and another process creates a new one with the same inode number.
         case replaced
     }
 
@@ -297,8 +298,8 @@ import Testing
         }
     }
 
-    // Regression: files that a run had queued only in the database were forgotten with it; a waiting stream was never
-    // uploaded, and an uploaded one could never be deleted.
+    // Regression: files that a run had queued only in the database were forgotten together with the database. A waiting
+    // stream was then never uploaded, and an uploaded one could never be deleted.
     @Test(arguments: [RecordFormat.ts, .hybrid], Loss.allCases)
     func `Which files this run queued or uploaded stays known when the catalogue is replaced`(
         format: RecordFormat, loss: Loss

@@ -34,7 +34,7 @@ struct UploadLedgerTests {
         try store.read { try CatalogueStore.newestUploads(of: channel, in: range, limit: limit, $0) }
     }
 
-    @Test("An upload has the checksum of the file, whether that is computed before the upload or after it")
+    @Test("A ledger entry has the checksum of its file, whether it is computed before or after the upload")
     func checksum() throws {
         try store.put([file("a.mp4"), file("b.mp4")], living: [])
         try store.setChecksum(Self.sum, of: "a.mp4", bytes: 1000)
@@ -49,7 +49,7 @@ struct UploadLedgerTests {
         #expect(try newest().map(\.sha256) == [Self.sum, Self.sum])
     }
 
-    @Test("An upload stays in the ledger when its file is deleted, or its row is removed")
+    @Test("A ledger entry stays when its file is deleted, or when the file's row is removed")
     func deleted() throws {
         try store.put([file("a.mp4"), file("b.mp4")], living: [])
         for name in ["a.mp4", "b.mp4"] { try store.noteUploaded(entry(name, at: 5)) }
@@ -58,7 +58,7 @@ struct UploadLedgerTests {
         #expect(try newest().map(\.name) == ["b.mp4", "a.mp4"])
     }
 
-    @Test("A page has the newest uploads of one channel before a time, and no two uploads have the same time")
+    @Test("A page of the ledger has a channel's newest uploads before a time, and no two of them have the same time")
     func pages() throws {
         for number in 0..<10 { try store.noteUploaded(entry("\(number).mp4", at: 100)) }
         try store.noteUploaded(entry("other.mp4", at: 100, channel: "other"))
@@ -74,7 +74,7 @@ struct UploadLedgerTests {
         #expect(try store.read { try CatalogueStore.uploadedChannels($0) } == ["other", "test"])
     }
 
-    @Test("The ledger keeps the newest uploads of each channel up to its limit")
+    @Test("The ledger keeps the newest uploads of each channel, up to the limit of entries")
     func limit() throws {
         for number in 0..<5 {
             try store.noteUploaded(entry("\(number).mp4", at: Int64(number)), keeping: 3)
@@ -84,7 +84,7 @@ struct UploadLedgerTests {
         #expect(try newest(channel: "other").count == 5)
     }
 
-    @Test("Readers get the uploads sorted by time, and those of all channels, even if no file is left")
+    @Test("Uploads of one channel or of all are returned in the order of time, even if no recording is left")
     func readers() throws {
         let directory = try TemporaryDirectory()
         let target = try RecordDirectory.prepare(directory.path)

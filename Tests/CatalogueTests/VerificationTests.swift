@@ -14,7 +14,7 @@ import Testing
         try RecordingArchive(directory.path).verify(.init())
     }
 
-    /// Changes some bytes of a file, which keeps its size.
+    /// Changes bytes of a file by `body`, which must not change the file's size.
     private func damage(_ directory: TemporaryDirectory, _ name: String, _ body: (inout [UInt8]) throws -> Void) throws
     {
         var bytes = try directory.bytes(name)
@@ -34,7 +34,7 @@ import Testing
         let directory = try Recording.make()
         let name = "relay_20261121T140310.250Z_000099.mp4.part"
         try directory.write([UInt8](), to: name)
-        // A time in the future counts as just now, however long the test takes.
+        // A time in the future counts as recent, however long the test takes.
         try date(directory.path(name), Date(timeIntervalSinceNow: 60))
         let report = try verify(directory)
         #expect(report.isGood, "\(report.lines)")
@@ -56,7 +56,7 @@ import Testing
         #expect(report.problems.isEmpty, "\(report.lines)")
         let missing = try #require(report.missing.first)
         #expect(report.missing.count == 1 && missing.cause == "no room" && missing.frames == gap.frames)
-        // Files and gap together contain all the audio, except for a last packet that would end after the program.
+        // The files and the gap together contain all audio, except for a last packet that would end after the program.
         let audio = segments.reduce(0) { $0 + $1.audioSamples } + (missing.audioSamples ?? 0)
         #expect((0..<1024).contains(225 * 1920 - audio))
         #expect(report.sentence.hasSuffix("\(gap.frames ?? 0) frames missing"))
@@ -127,7 +127,7 @@ import Testing
         #expect(directory.files.contains(copy))
         let facts = try SegmentReader.read(directory.path(copy))
         #expect(facts.problems.isEmpty && (25..<50).contains(facts.frames))
-        // Only the part that could not be saved is missing now.
+        // Only the part that could not be saved is still missing.
         let after = try archive.verify(.init())
         #expect(after.missing.map(\.frames) == [50 - facts.frames], "\(after.lines)")
         #expect(try archive.repair().isEmpty)
@@ -157,7 +157,7 @@ import Testing
         let archive = try RecordingArchive(directory.path)
         #expect(try archive.repair().isEmpty)
         #expect(try directory.bytes("notes.mp4") == [UInt8]("no MP4".utf8))
-        // The name shows that it is a recording, as after a loss of power, and not a foreign file.
+        // An empty file, as a loss of power can leave one, counts as a recording if it has the name of one.
         let lost = "test_20261121T140310.123Z_000099.mp4"
         try directory.write([UInt8](), to: lost)
         #expect(try verify(directory).problems.map(\.file) == [lost])
@@ -195,9 +195,9 @@ import Testing
         #expect(try archive.verify(.init()).sentence == "4 segments, 0:00:06, no frame missing")
     }
 
-    /// Verifies a recording of four closed files and an open one. While the files are read, those with these `numbers`
-    /// are deleted, each as the next file is read. The catalogue hears of that only after verify has read it. Returns
-    /// the report, and the names of the deleted files.
+    /// Verifies a recording of four closed files and an open one. While the files are read, the files with these
+    /// `numbers` are deleted, each when the next file is read. The catalogue records these deletions only after verify
+    /// has read the catalogue. Returns the report, and the names of the deleted files.
     private func verify(whileDeleting numbers: [Int]) throws -> (report: VerificationReport, deleted: [String]) {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
@@ -222,14 +222,14 @@ import Testing
     }
 
     @Test func `Files that retention deletes during verify are reported neither as problems nor as gaps`() throws {
-        // The first file is deleted, and one between others.
+        // The first file is deleted, and one between other files.
         let (report, deleted) = try verify(whileDeleting: [0, 2])
         #expect(report.isGood && report.segments == 2, "\(report.lines)")
         #expect(report.notes.filter { $0.text == "it was deleted meanwhile" }.map(\.file) == deleted)
     }
 
     @Test func `Adjacent files that retention deletes during verify are neither problems nor gaps`() throws {
-        // Both become one row of the catalogue.
+        // The two deleted files share one row of the catalogue.
         let (report, deleted) = try verify(whileDeleting: [1, 2])
         #expect(report.isGood && report.segments == 2, "\(report.lines)")
         #expect(report.notes.filter { $0.text == "it was deleted meanwhile" }.map(\.file) == deleted)

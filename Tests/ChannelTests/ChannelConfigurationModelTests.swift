@@ -89,7 +89,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("A source can provide packets to copy exactly if all of its inputs are live and none is a device")
+    @Test("A source can provide packets to copy if and only if all of its inputs are live and none is a device")
     func keepsPackets() {
         var random = SeededRandom()
         let live = Set(Self.live.map { InputLocation($0) })
@@ -120,7 +120,7 @@ struct ChannelConfigurationModelTests {
     private static let addresses = ["rtmp://host/live/a", "rtmps://host/live/a", "srt://host:9000", "udp://host:5000"]
     private static let names = ["rtmp-1", "rtmp-2", "rtmp-3", "srt-1", "srt-2", "udp-1", "main", "rtmp-01", "rtmp"]
 
-    /// Outputs of which about half have a name, all names being different.
+    /// Returns random outputs. About half of them have a name, and all names are different.
     private func outputs(_ random: inout SeededRandom) throws -> [OutputSpecification] {
         var names = Self.names.shuffled(using: &random)
         return try (0..<Int.random(in: 0...9, using: &random)).map { _ in

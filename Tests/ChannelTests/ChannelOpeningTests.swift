@@ -21,7 +21,7 @@ struct ChannelOpeningTests {
         #expect(done.withLock { $0 } == ["first", "second"])
         opening.whenCancelled { done.withLock { $0.append("late") } }
         #expect(done.withLock { $0 } == ["first", "second", "late"])
-        // An opening that failed is also finished, which takes nothing back.
+        // An opening that failed is also finished. This does not undo the cancellation.
         opening.finish()
         opening.whenCancelled { done.withLock { $0.append("later") } }
         #expect(done.withLock { $0.count } == 4)

@@ -15,7 +15,7 @@ import Synchronization
 final class FakePacketSource: PacketSource {
     private struct State {
         var sink: (any PacketSourceSink)?
-        /// The sink, also after the source was stopped.
+        /// The sink. It is kept after the source was stopped.
         var known: (any PacketSourceSink)?
         var status = SourceStatus()
     }
@@ -43,7 +43,7 @@ final class FakePacketSource: PacketSource {
         state.withLock { $0.sink }?.take(packet, at: moment)
     }
 
-    /// Delivers a packet although the source may be stopped, as a delivery does that had begun before.
+    /// Delivers a packet even if the source was stopped, like a delivery that began before the stop.
     func deliverLate(_ packet: EncodedPacket, at moment: Timestamp) {
         state.withLock { $0.known }?.take(packet, at: moment)
     }
@@ -65,7 +65,7 @@ final class FakeInputs: InputOpener {
     private struct State {
         var descriptions: [String: PacketSourceDescription] = [:]
         var made: [String: [FakePacketSource]] = [:]
-        /// What is called when a source is made, by location.
+        /// The closures to call when a source is made, by location.
         var whenMade: [String: @Sendable () -> Void] = [:]
         var isGivenUp = false
     }
@@ -150,7 +150,7 @@ final class CollectedPackets: PacketConsumer {
     }
 }
 
-/// Counts the deliveries to a consumer that takes its time for each, and how many of them were concurrent.
+/// Counts the deliveries to a consumer that handles each one slowly, and how many of them were concurrent.
 final class CountedCalls: PacketConsumer {
     private let state = Mutex((total: 0, now: 0, most: 0))
     var total: Int { state.withLock { $0.total } }
@@ -201,7 +201,7 @@ final class PassthroughBench: Sendable {
 struct FakeSender {
     let video: TrackDescription
     let audio: TrackDescription
-    /// The sender's stamp when the clock shows 0, in milliseconds.
+    /// The sender's timestamp, in milliseconds, when the clock shows 0.
     var offset: Int64
 
     /// Creates a sender that is recognized by one byte of its tracks' configuration.

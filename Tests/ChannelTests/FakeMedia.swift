@@ -69,7 +69,7 @@ final class FakeMedia: InputOpener {
         state.withLock { $0.descriptions[location] = description }
     }
 
-    /// Sets the failure with which an input that is unavailable is not opened; nil means that it is away.
+    /// Sets the error that opening an unavailable input throws; nil means an error that says that the input is away.
     func fail(_ location: String, with failure: ChannelFailure?) { state.withLock { $0.failures[location] = failure } }
 
     /// Calls `work` for each source that was opened, before the source is started.

@@ -9,7 +9,7 @@ import Synchronization
 final class HookServer: Sendable {
     /// The request of a client.
     struct Request: Sendable {
-        /// The request's line and headers.
+        /// The request line and the headers.
         let head: String
         /// The bytes that follow the headers.
         let body: [UInt8]
@@ -33,7 +33,8 @@ final class HookServer: Sendable {
         isOpen = open
         self.answer = answer
         descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
-        // As bytes: the fields of `sockaddr_in` may belong to a C library's module that these tests do not import.
+        // Written as bytes, because the fields of `sockaddr_in` may belong to a C library's module that these tests do
+        // not import.
         var address = [UInt8](repeating: 0, count: 16)
         withUnsafeBytes(of: sa_family_t(AF_INET)) { address.replaceSubrange(0..<2, with: $0) }
         (address[4], address[7]) = (127, 1)

@@ -64,7 +64,7 @@ struct IdleRetentionTests {
             warning: .seconds(60), retention: rules, upload: upload, sources: sources)
     }
 
-    /// Rules by which each file of an hour ago is too old.
+    /// Rules by which a file that is an hour old is too old.
     private var byAge: RetentionRules { RetentionRules(maximumAge: .seconds(3600), minimumAge: .zero) }
 
     /// Looks several times, at intervals of more than a minute.
@@ -91,14 +91,14 @@ struct IdleRetentionTests {
         #expect(files.isEmpty)
     }
 
-    @Test("Files of a source that is not recorded belong to another channel, and stay")
+    @Test("Files of a source that is not recorded count as another channel's files, and are not deleted")
     func otherChannel() {
         retention.configure(recording(byAge))
         look()
         #expect(files == [Self.ofSource])
     }
 
-    @Test("Nothing is deleted while a recording works, and the minute begins again after it")
+    @Test("No file is deleted while a recording is active, nor in the first minute after it")
     func busy() {
         retention.configure(recording(byAge))
         isBusy.value = true
@@ -135,7 +135,7 @@ struct IdleRetentionTests {
         #expect(files.count == 3)
     }
 
-    @Test("Other limits stay out of use if other rules were configured since the recording began")
+    @Test("If the rules were changed after a recording began, that recording does not make the new size limit apply")
     func otherRules() {
         let rules = RetentionRules(maximumBytes: 1, minimumAge: .zero)
         retention.configure(recording(byAge))
@@ -183,7 +183,7 @@ struct IdleRetentionTests {
         #expect(files == [Self.ofSource])
     }
 
-    /// Sets when the files of the channel ended, before the time of the system clock.
+    /// Sets the dates of the channel's files to `minutesAgo` before the time of the system clock.
     private func setEnd(minutesAgo: Double) throws {
         for name in [Self.first, Self.second] {
             try FileManager.default.setAttributes(
@@ -191,7 +191,7 @@ struct IdleRetentionTests {
         }
     }
 
-    @Test("Without a recording, without rules and after the end nothing is deleted, and rules return by a restore")
+    @Test("Without rules or after its end, idle retention deletes no file; a restore does not replace existing rules")
     func without() {
         look()
         retention.configure(recording(nil))

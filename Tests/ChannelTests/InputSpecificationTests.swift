@@ -37,7 +37,7 @@ struct InputSpecificationTests {
         }
     }
 
-    @Test("A secret is inserted into a header")
+    @Test("A reference to a secret in an input's header option is replaced, and refused if the secret is missing")
     func header() throws {
         let input = try InputSpecification("http://h/x#header=X-Key: ${KEY},name=a", secrets: secrets)
         #expect(input.location == InputLocation("http://h/x#header=X-Key: k%2C1") && input.name == "a")

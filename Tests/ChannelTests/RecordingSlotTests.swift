@@ -227,7 +227,7 @@ struct RecordingSlotTests {
         #expect(group.wait(timeout: .now()) == .success)
     }
 
-    /// An error during whose description something else happens.
+    /// An error that calls a closure while its description is read for the first time.
     private final class SlowWords: Error, CustomStringConvertible {
         private let isSaid = Mutex(false)
         private let meanwhile: @Sendable () -> Void
@@ -244,7 +244,7 @@ struct RecordingSlotTests {
         }
     }
 
-    /// A slow start that begins later.
+    /// A ``SlowStart`` that a test begins later.
     private final class SecondStart: Sendable {
         private let slot: RecordingSlot
         private let start = Mutex<SlowStart?>(nil)
@@ -269,7 +269,7 @@ struct RecordingSlotTests {
         #expect(try Shown.reason(slot) != nil)
     }
 
-    /// Takes the ten seconds after which a recording is retried.
+    /// Takes ten seconds, because a recording is retried after ten seconds.
     @Test("A channel retries only its newest missing recording, not one that was stopped, replaced or ended")
     func retry() async throws {
         let (stopped, replaced, newest, ended) = (Tries(), Tries(), Tries(), Tries())

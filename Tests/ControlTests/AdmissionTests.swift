@@ -30,7 +30,7 @@ struct AdmissionTests {
         return RequestGate(settings: settings, tokens: TokenGuard(tokens), isLocal: isLocal)
     }
 
-    /// The kind of the refusal; nil if the request is let in.
+    /// The kind of the refusal; nil if the request is admitted.
     private func refusal(
         _ gate: RequestGate, _ endpoint: Endpoint, _ headers: HTTPFields = [:], authority: String? = "localhost:8080"
     ) -> Refusal.Kind? {
@@ -60,7 +60,7 @@ struct AdmissionTests {
         }
     }
 
-    @Test("A request is accepted for a configured host name, and for any IP address if the server listens on all")
+    @Test("A request is accepted for a configured host name, and for any IP address if the server listens on 0.0.0.0")
     func names() {
         let listed = makeGate { settings in settings.hosts = ["relay.example"] }
         #expect(refusal(listed, look, authority: "relay.example:443") == nil)
@@ -128,7 +128,7 @@ struct AdmissionTests {
         #expect(refusal(gate, act, headers) == .unauthenticated)
     }
 
-    @Test("A long response of a session ends when the session ends or expires; one with a token continues")
+    @Test("A long response ends when its client's session ends or expires; if the client has a token, it continues")
     func streams() throws {
         let clock = ManualClock()
         let tokens = TokenGuard(Self.tokens, clock: clock)

@@ -15,7 +15,7 @@ struct BlockingTests {
             (.thumbnails, [.disk, .changes, .clips, .control, .stills]),
         ])
     func places(pool: Blocking, free: [Blocking]) async {
-        // The limit for concurrent calls; all further ones are refused.
+        // The limit for concurrent calls, and the number of calls. Calls beyond the limit are refused.
         let (most, asking) = (16, 40)
         let gate = DispatchSemaphore(value: 0)
         await withTaskGroup(of: Bool.self) { group in

@@ -8,7 +8,7 @@ import Testing
 @testable import Control
 @testable import Studio
 
-/// Bodies of requests that nearly are what they should be.
+/// Random request bodies that are almost valid.
 @Suite("Random request bodies")
 struct BodyPropertyTests {
     private static let keys = [
@@ -24,7 +24,7 @@ struct BodyPropertyTests {
         #""in-out""#, #""cam1""#, #""""#, #""\u0000""#, #""\ud83c\udfa5""#, #""\ud83c""#, "[]", "{}",
     ]
 
-    /// A JSON text of at most `depth` levels.
+    /// Returns a JSON text with at most `depth` nested levels.
     private func json(_ depth: Int, _ random: inout SeededRandom) -> String {
         let kind = depth > 0 ? Int.random(in: 0..<4, using: &random) : 0
         let count = Int.random(in: 0...4, using: &random)
@@ -45,8 +45,8 @@ struct BodyPropertyTests {
         }
     }
 
-    /// Takes `text` as a body of `type`: true if it is one, and false if it is refused. Anything else is a fault, which a
-    /// client would be told as one of the server.
+    /// Decodes `text` as a body of `type`. Returns true if it is accepted, and false if it is refused. Any other error
+    /// is a fault, because a client would get it as an error of the server.
     private func isTaken<Value: Decodable>(_ text: String, as type: Value.Type) -> Bool {
         do {
             _ = try JSON.decode(type, from: Data(text.utf8))

@@ -89,8 +89,8 @@ struct ClosedRequestTests {
             Set(paths) == ["clips", "clips.id", "clips.skipEnd", "clips.transition", "clips.transition.type", "hold"])
     }
 
-    // The paths of keys were texts with points between them, so a key with a point in it was taken for a known one inside of
-    // another, and then read by nothing: the request did something else than it said.
+    // Regression: the path of a key was a text with dots between its components. A key that contains a dot was
+    // therefore taken for a known nested key and then ignored, so the request did something else than it said.
     @Test(
         "A key that contains a dot is unknown, even if it looks like the path of a nested key",
         arguments: [

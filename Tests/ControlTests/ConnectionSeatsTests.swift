@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Places for connections to the HTTP server")
 struct ConnectionSeatsTests {
-    /// Connections that take one of `limit` places when they begin.
+    /// Clients whose connections take one of `limit` places when they begin.
     private struct Clients {
         let seats: ConnectionSeats
 
@@ -73,7 +73,7 @@ struct ConnectionSeatsTests {
         #expect(!slow.isActive && other.isActive)
     }
 
-    @Test("Ten thousand silent connections from as many networks have no more than the places that there are")
+    @Test("Ten thousand silent connections from as many networks never take more places than there are")
     func flood() throws {
         let clients = Clients(64)
         var open: [EmbeddedChannel] = []

@@ -19,7 +19,7 @@ struct ControlServerTests {
         ControlServer(settings, host: FakeHost(), events: EventLog(), version: "test", logger: log.logger)
     }
 
-    /// A listener of another process, as far as the server can tell.
+    /// A listener that looks to the server like one of another process.
     private func other() async throws -> any Channel {
         try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(host: "127.0.0.1", port: 0).get()
     }

@@ -20,7 +20,7 @@ struct ControlSocketTests {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
 
-    /// The sentence with which a socket at the path is refused.
+    /// The sentence with which a socket at ``path`` is refused.
     private func refusal() -> String {
         let failure = #expect(throws: ControlServer.Failure.self) { try ControlSocket(path) }
         return failure?.description ?? ""
@@ -94,7 +94,7 @@ struct ControlSocketTests {
         let servers = (0..<2).map { _ in
             ControlServer(settings, host: FakeHost(), events: EventLog(), version: "1", logger: quiet)
         }
-        // The tasks of a server that was stopped may need it for longer than the test runs.
+        // The tasks of a stopped server may still use it after the test has ended, so the servers are never released.
         for server in servers { _ = Unmanaged.passRetained(server) }
         try servers[0].start()
         #expect(throws: ControlServer.Failure.self) { try servers[1].start() }

@@ -58,7 +58,7 @@ struct EventLogTests {
         }
     }
 
-    @Test("If the clock was set back between two runs, a client of the first gets all events of the second")
+    @Test("If the clock was set back between two runs, a client of the first run gets all events of the second run")
     func clockSetBack() {
         add(500)
         for milliseconds in [0, 1, Self.start.milliseconds - 3_600_000] {
@@ -66,12 +66,12 @@ struct EventLogTests {
             add(3, to: next)
             let (events, missed) = next.batch(after: log.last)
             #expect(events.count == 3 && missed == 0 && next.last < log.last, "\(milliseconds) ms")
-            // The client knows these numbers now, and gets only what follows.
+            // The client now knows these numbers, and gets only later events.
             #expect(next.events(after: next.last).isEmpty)
         }
     }
 
-    @Test("Whatever the clock says, numbers are exact in programs that read them as floating-point numbers")
+    @Test("Event numbers can be read exactly as floating-point numbers, whatever the time of the clock is")
     func exact() {
         for milliseconds in [Int64.min, -1, 0, Self.start.milliseconds, 253_402_300_799_999, .max] {
             let log = EventLog(startedAt: UTCTime(milliseconds: milliseconds))

@@ -8,7 +8,7 @@ import Status
 @testable import Library
 @testable import Studio
 
-/// A host of scripted channels, for testing what the server itself decides.
+/// A host with one scripted channel, for tests of what the server itself decides.
 struct FakeHost: ControlledHost {
     /// The stream of the channel; nil while it is not on air.
     var stream: @Sendable () -> PacketStream? = { nil }

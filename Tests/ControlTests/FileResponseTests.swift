@@ -10,7 +10,8 @@ import Testing
 
 @testable import Control
 
-/// Files by HTTP: RFC 9110, 13 and 14. In order, because places of readers are counted for the process.
+/// Responses with files: RFC 9110, 13 and 14. The tests run one after the other, because the limit of readers applies
+/// to the whole process.
 @Suite("HTTP responses with files", .serialized)
 struct FileResponseTests {
     private static let content = (0..<700_001).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
@@ -91,7 +92,7 @@ struct FileResponseTests {
         }
         let growing = try answer([.range: "bytes=0-5", .ifRange: "\"t1\""], file: file(tag: nil))
         #expect(growing.status == .ok)
-        // Not even a range that cannot be is told then.
+        // In this case even an unsatisfiable range is not reported.
         #expect(try answer([.range: "bytes=800000-", .ifRange: "\"t2\""]).status == .ok)
     }
 
@@ -112,7 +113,7 @@ struct FileResponseTests {
         }
     }
 
-    /// The bytes of a text in which some are written as `%` and two digits.
+    /// Returns the bytes of a percent-encoded text.
     private func decoded(_ text: Substring) -> [UInt8] {
         var (rest, bytes) = (Array(text.utf8)[...], [UInt8]())
         while let byte = rest.popFirst() {
@@ -169,7 +170,7 @@ struct FileResponseTests {
             let refusal = #expect(throws: Refusal.self) { try answer() }
             #expect(refusal?.kind == .unavailable)
         }
-        // What needs no reader is answered all the same.
+        // A request that needs no reader is answered nevertheless.
         #expect(try answer([.ifNoneMatch: "*"]).status == .notModified)
         #expect(try answer([.range: "bytes=-0"]).status == .rangeNotSatisfiable)
         held.removeLast()

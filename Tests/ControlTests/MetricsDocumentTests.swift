@@ -50,7 +50,7 @@ struct MetricsDocumentTests {
     func references(path: String) throws {
         let names = Set(MetricsText.families.map(\.name))
         let histograms = Set(MetricsText.families.filter { $0.kind == .histogram }.map(\.name))
-        // Words that begin like a metric of relay, with one of its subsystems.
+        // Checks only words that begin like one of relay's metrics: with `relay_` and the name of a subsystem.
         let subsystems = Set(names.compactMap { $0.split(separator: "_").dropFirst().first.map(String.init) })
         for match in try text(path).matches(of: /\brelay_([a-z]+)_[a-z_]*[a-z]\b/) {
             let name = String(match.0)

@@ -298,8 +298,8 @@ struct MetricsTests {
         status.recorder?.writeLatency = latencies.status
         let lines = lines([report("news", status)]).filter { $0.hasPrefix("relay_recorder_write_duration_seconds") }
         let counts = lines.map { $0.split(separator: " ").last.map(String.init) ?? "" }
-        // Counts up to 0.5, 1, 2.5, 5, 10, 25 and 50 ms, and so on to 10 s; then the total, the sum in seconds, and the
-        // count.
+        // The counts of the buckets up to 0.5, 1, 2.5, 5, 10, 25 and 50 ms, and so on to 10 s; then the bucket of all
+        // values, the sum in seconds, and the count of all values.
         let buckets = ["1", "2", "3", "3", "3", "3"] + Array(repeating: "4", count: 8) + ["5"]
         #expect(counts == buckets + ["20.033", "5"])
         #expect(lines[0] == "relay_recorder_write_duration_seconds_bucket{channel=\"news\",le=\"0.0005\"} 1")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Control
 
-/// The page's scripts have numbers of their own, which must be those of the drop policy.
+/// The page's script contains copies of the drop policy's thresholds. They must have the same values.
 @Suite("Queues of outputs on the web page")
 struct PageQueueTests {
     @Test("The web page marks an output's queue at the thresholds at which a live output drops frames")

@@ -10,7 +10,7 @@ import Testing
 @testable import Control
 @testable import MP4
 
-/// Fragments for browsers, made of streams of all shapes.
+/// Fragments for browsers, made from random streams of all kinds.
 @Suite("Preview of the program on air")
 struct PreviewTests {
     private final class NoKeyframes: KeyframeRequester {
@@ -23,13 +23,13 @@ struct PreviewTests {
         return GeneratedStream(shape, using: &random)
     }
 
-    /// Frames and audio of 25 frames a second.
+    /// Returns a stream with video of 25 frames per second and audio.
     private func plainStream(_ seed: UInt64) -> GeneratedStream {
         var random = SeededRandom(seed: seed)
         return GeneratedStream(GeneratedStream.Shape(), using: &random)
     }
 
-    /// The types and contents of the boxes that `bytes` consist of.
+    /// Returns the types and contents of the boxes in `bytes`.
     private func split(_ bytes: [UInt8]) throws -> [(type: String, content: [UInt8])] {
         try BoxReader(bytes[...]).boxes().map { (type: $0.type, content: Array($0.body.rest)) }
     }
@@ -98,7 +98,8 @@ struct PreviewTests {
         }
     }
 
-    // Fragments ended at frames alone: where the frames of a stream stopped and its audio continued, memory grew without bound.
+    // Regression: only video frames ended a fragment. If the video of a stream stopped while its audio continued, the
+    // memory grew without limit.
     @Test("While no frames arrive, the preview sends audio in fragments of two seconds")
     func audioAlone() throws {
         let stream = plainStream(5)
@@ -114,7 +115,7 @@ struct PreviewTests {
                 sizes.append(try split(piece.bytes).last?.content.count ?? 0)
             }
         }
-        // 3000 packets of 1024 samples are 64 s.
+        // 3000 packets of 1024 samples last 64 s.
         #expect(sizes.count == 31 && sizes.allSatisfy { $0 == 940 })
     }
 

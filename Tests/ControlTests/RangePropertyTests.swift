@@ -9,7 +9,8 @@ import Testing
 
 @Suite("Random byte ranges and times")
 struct RangePropertyTests {
-    /// What the header asks for, by the grammar of RFC 9110, 14.1.2, with one range; nil if it is something else.
+    /// Returns the first and last byte that the header requests, if it has a single range by the grammar of RFC 9110,
+    /// 14.1.2; nil for any other text.
     private func asked(_ text: String) -> (first: Int64?, last: Int64?)? {
         guard let match = text.wholeMatch(of: /[Bb][Yy][Tt][Ee][Ss]=[ \t]*([0-9]*)[ \t]*-[ \t]*([0-9]*)[ \t]*/) else {
             return nil

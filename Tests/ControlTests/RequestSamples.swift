@@ -10,13 +10,14 @@ import Synchronization
 
 @testable import Control
 
-/// The connection of all requests: one for good, because NIO refuses to free one that was never closed.
+/// The connection of all requests. It is never released, because NIO refuses to release a channel that was never
+/// closed.
 private enum Connection {
     static let shared = NIOAsyncTestingChannel(loop: NIOAsyncTestingEventLoop())
 }
 
 extension ControlRequest {
-    /// A request of a client that was let in, on `channel`, by default a connection that does not exist.
+    /// A request of an admitted client on `channel`, which by default is a channel without a connection.
     static func sample(
         _ method: HTTPRequest.Method = .get, _ path: String = "/file", _ headers: HTTPFields = [:],
         role: ControlRole = .view, on channel: any Channel = Connection.shared
@@ -42,7 +43,7 @@ extension Request {
     }
 }
 
-/// Keeps what an answer's body writes.
+/// Collects the bytes that the body of a response writes.
 final class CollectedBody: Sendable {
     private let pieces = Mutex<[[UInt8]]>([])
     private let ended = Mutex(false)
@@ -63,7 +64,7 @@ final class CollectedBody: Sendable {
     }
 }
 
-/// Counts from 1 on. For any thread.
+/// Counts from 1 on. Any thread can use it.
 final class Counter: Sendable {
     private let count = Mutex(0)
 

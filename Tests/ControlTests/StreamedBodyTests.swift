@@ -42,7 +42,7 @@ struct StreamedBodyTests {
         func add() { count.withLock { $0 += 1 } }
     }
 
-    /// Writes to a client that reads nothing: a write ends only with the connection.
+    /// A writer for a client that reads nothing: each write waits until the connection is closed.
     private struct StuckWriter: ResponseBodyWriter {
         let channel: NIOAsyncTestingChannel
         let writes: Tally
@@ -56,7 +56,7 @@ struct StreamedBodyTests {
         consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
     }
 
-    @Test("A stream whose client reads nothing makes one piece, and its connection is closed after ten seconds")
+    @Test("If a client reads nothing, only one piece of its stream is made, and it is disconnected after ten seconds")
     func unread() async throws {
         let channel = NIOAsyncTestingChannel(loop: NIOAsyncTestingEventLoop())
         let (pieces, writes, closed) = (Tally(), Tally(), Tally())

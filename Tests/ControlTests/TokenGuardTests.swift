@@ -21,7 +21,7 @@ struct TokenGuardTests {
         #expect(tokens.failures == 5)
     }
 
-    /// The kind of the refusal of a wrong token from `client`.
+    /// Returns the kind of the refusal of a wrong token from `client`.
     private func refusal(from client: String) -> Refusal.Kind? {
         let refusal = #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: client) }
         return refusal?.kind

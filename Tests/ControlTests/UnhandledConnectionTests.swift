@@ -18,10 +18,11 @@ struct UnhandledConnectionTests {
             let connection = try pipeline.setup(channel: channel, logger: Logger(label: "test")).wait()
             #expect(connection.channel === channel)
         }
-        // Becoming active, the pipeline releases its own reference to the writer.
+        // When the channel becomes active, the pipeline releases its own reference to the writer.
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         #expect(channel.isActive)
-        // A testing channel reports what its handlers still hold; nothing was read or written here.
+        // A testing channel reports data that its handlers still hold. Nothing was read or written here, so there is
+        // none.
         #expect(try channel.finish().isClean)
         #expect(!channel.isActive)
     }

@@ -53,7 +53,7 @@ struct WebhookTests {
             }
             #expect(zip(arrived, arrived.dropFirst()).allSatisfy { $0 < $1 })
             #expect(UInt64(arrived.count) == queue.delivered)
-            // A receiver that takes everything gets all that waits.
+            // If the receiver accepts every event, it gets all waiting events.
             while let first = queue.next {
                 let told = queue.leftOut
                 _ = queue.tried(first, .delivered, told: told)
@@ -120,7 +120,7 @@ struct WebhookTests {
             let outcome = random.pick([.delivered, .failed, .refused] as [WebhookQueue.Outcome])
             _ = queue.tried(makeEvent(1), outcome, told: told)
             #expect(503 + new == queue.delivered + queue.leftOutInAll + UInt64(queue.count))
-            // What the next message tells: the events that its receiver will never get.
+            // The next message contains this number: how many events its receiver will never get.
             let dropped = queue.next.map { $0.id - 1 } ?? 0
             #expect(queue.leftOut == (outcome == .delivered ? dropped - 1 : dropped + 3))
         }

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension SerialPeers {
-    /// An output with two addresses.
+    /// Outputs that have a main address and a backup address.
     @Suite("Outputs with a backup address")
     struct BackupTests {
         @Test(

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// Closed captions in supplemental information.
+    /// Closed captions in SEI messages.
     @Suite("Captions")
     struct CaptionTests {
         private let directory: TemporaryDirectory

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// Clips, pressed while relay records, and judged to the frame.
+    /// Clips that are taken by the API while relay records; their frames are compared exactly.
     @Suite("Clips that are recorded on air")
     struct ClipTests {
         private struct Listed: Decodable {
@@ -59,12 +59,12 @@ extension SerialShows {
             return try JSONDecoder().decode(Listed.self, from: Data(answer.body.utf8)).clips
         }
 
-        /// Makes a file of the clip, and fetches it.
+        /// Exports the clip to a file, and downloads this file.
         private func export(_ id: String, _ api: APIClient) async throws -> String {
             try await made("\(id).mp4", by: try await api.ask("POST", Self.clips + "/\(id)/export"), api)
         }
 
-        /// Makes one file of clips, and fetches it.
+        /// Joins several clips in one file, and downloads this file.
         private func stitch(_ name: String, _ body: String, _ api: APIClient) async throws -> String {
             try await made("\(name).mp4", by: try await api.ask("POST", Self.clips + "/stitch", body: body), api)
         }
@@ -83,7 +83,7 @@ extension SerialShows {
             return path
         }
 
-        @Test("Each start and stop of a clip in a burst of commands, in any order, makes a clip of exactly its frames")
+        @Test("In a burst of commands, each start and stop of a clip, in any order, make a clip of exactly its frames")
         func burst() async throws {
             let (relay, api) = try await start()
             try await waitUntil(3, api)
@@ -96,7 +96,7 @@ extension SerialShows {
                 wanted[id] = first..<first + max(3, min(length, 40))
                 let end = Double(first + min(length, 40)) / 30
                 let press = #"{"id":"\#(id)","at":\#(Double(first) / 30)}"#
-                // At the same time, so that either may come first.
+                // The start and the stop are sent at the same time, so either can arrive first.
                 async let answer = api.ask("POST", Self.clips, body: press)
                 let released = try await api.ask("POST", Self.clips + "/\(id)/stop", body: #"{"at":\#(end)}"#)
                 let pressed = try await answer
@@ -130,7 +130,7 @@ extension SerialShows {
         func stitched() async throws {
             let (relay, api) = try await start()
             try await waitUntil(9.5, api)
-            // In the first file; in the first and the second; in the one that is being written.
+            // The clips are in the first file; in the first and the second file; and in the file that is being written.
             let ranges = ["first": 30..<75, "both": 100..<140, "open": 250..<280]
             for (id, frames) in ranges {
                 let press = #"{"id":"\#(id)","at":\#(Double(frames.lowerBound) / 30)}"#
@@ -167,14 +167,15 @@ extension SerialShows {
             let frames = [250..<280, 35..<65, 100..<140, 250..<280].flatMap { recorded[$0] }
             #expect(try await DecodedFrames(trial).counters == frames)
             for path in [trial, fade] { #expect(try await Probe.complaints(path) == "") }
-            // The same by hand.
+            // The downloaded project gives the same result if it is stitched by the command.
             let text = recordings.directory + "/show.yaml"
             try project.body.write(toFile: text, atomically: true, encoding: .utf8)
             let stitched = directory.file("stitched.mp4")
             let result = try await RelayProcess.run(["stitch", text, "-o", stitched])
             #expect(result.ending == .exited(0), "\(result.log)")
             #expect(try await DecodedFrames(stitched).counters == frames)
-            // A transition takes from neither: what goes stands still, or plays on where frames are left.
+            // A transition does not shorten the clips: the last frame of the outgoing clip is held, or the clip
+            // continues if there are more frames.
             #expect(try await DecodedFrames(fade).counters.count == 45 + 40)
         }
 
@@ -183,7 +184,8 @@ extension SerialShows {
             let (relay, api) = try await start(["--clips-only", "--replay", "4s"], segment: "1m")
             try await waitUntil(6, api, isRecording: false)
             #expect(fileNames(in: recordings.directory).allSatisfy { !$0.contains(".mp4") })
-            // A burst, each release before its press, which the first of all has to begin a file for.
+            // A burst of clips, each of which is stopped before it is started. The first of them must begin a file for
+            // all.
             let now = Int(try await programSeconds(api) * 30)
             var wanted: [String: Range<Int>] = [:]
             for (number, back) in [15, 100, 60].enumerated() {
@@ -197,7 +199,7 @@ extension SerialShows {
                 let pressed = try await api.ask("POST", Self.clips, body: press)
                 #expect(pressed.status == 201, "\(pressed)")
             }
-            // A later one in the same file.
+            // A later clip is recorded in the same file.
             let held = try await api.ask("POST", Self.clips, body: #"{"id":"held"}"#)
             #expect(held.status == 201, "\(held)")
             let first = Int((try held.json()["programSeconds"] as? Double ?? 0) * 30 + 0.5)
@@ -210,13 +212,14 @@ extension SerialShows {
             }
             try await wholeClips(wanted, api)
 
-            // A press for what is kept no more begins a file in vain.
+            // A start at a time that is not kept in memory any more begins a file, which is then not needed.
             let refused = try await api.ask("POST", Self.clips, body: #"{"at":0}"#)
             #expect(refused.status == 422, "\(refused)")
             try await relay.says("no clip needs it", within: .seconds(15))
             #expect(recordings.finished.count == 1 && recordings.open.isEmpty)
 
-            // A recording that an operator starts is what the next clip is a part of; behind it they have files again.
+            // A clip during an operator's recording is part of that recording. After it, clips get files of their own
+            // again.
             #expect(try await api.ask("POST", "/v1/channels/relay/recording/start").status == 202)
             try await waitUntil(try await programSeconds(api) + 1, api)
             #expect(try await api.ask("POST", Self.clips, body: #"{"id":"part"}"#).status == 201)
@@ -238,7 +241,7 @@ extension SerialShows {
             #expect(verified.ending == .exited(0), "\(verified.log)")
         }
 
-        /// Waits until the clips are recorded, makes a file of each, and looks at its frames.
+        /// Waits until the clips are recorded, exports each to a file, and checks its frames.
         private func wholeClips(_ wanted: [String: Range<Int>], _ api: APIClient) async throws {
             try await eventually("they are recorded", within: .seconds(10)) {
                 try await list(api).filter { wanted[$0.id] != nil }.allSatisfy { $0.state == "done" }
@@ -255,7 +258,7 @@ extension SerialShows {
         @Test("A clip of a copied input has exactly the frames from its start to its end")
         func passedOn() async throws {
             let (signal, input) = (try await SignalFile(seconds: 14), directory.file("others.mp4"))
-            // A keyframe each 3 s, B-frames, and nothing that says how it was encoded.
+            // The input has a keyframe every 3 s, B-frames, and no data that tells how it was encoded.
             try await Clip.make(input, ["-i", signal.path, "-c:v", "libx264", "-g", "90", "-bf", "2", "-c:a", "copy"])
             let port = try Ports.free()
             let relay = try RelayProcess(
@@ -264,7 +267,7 @@ extension SerialShows {
             try await relay.says("HTTP at", within: .seconds(10))
             let api = APIClient(base: "http://127.0.0.1:\(port)")
             try await waitUntil(8.5, api)
-            // Within a GOP; over a keyframe; over two files.
+            // The clips are within a GOP, across a keyframe, and across two files.
             let ranges = ["within": 100..<150, "over": 60..<125, "files": 170..<200]
             for (id, frames) in ranges {
                 let press = #"{"id":"\#(id)","at":\#(Double(frames.lowerBound) / 30)}"#
@@ -276,16 +279,16 @@ extension SerialShows {
             for clip in listed {
                 let frames = try #require(ranges[clip.id])
                 #expect(clip.first..<clip.first + clip.frames == frames, "\(clip)")
-                // Few frames are coded again for it, so it need not be asked for.
+                // Only a few frames are re-encoded for an exact clip, so the client need not request one.
                 let path = try await export(clip.id, api)
                 #expect(try await DecodedFrames(path).counters == frames.map { UInt32($0) }, "\(clip.id)")
                 #expect(try await Probe.complaints(path) == "")
             }
-            // Without frames that are coded again it begins with the keyframe before.
+            // Without re-encoded frames, the clip begins with the keyframe before its start.
             let loose = try await api.ask("POST", Self.clips + "/within/export", body: #"{"exact":false}"#)
             #expect(loose.status == 202)
             _ = try await relay.end(by: SIGTERM, within: .seconds(10))
-            // The same by the command.
+            // The command makes the same clip.
             let within = try #require(listed.first { $0.id == "within" })
             let made = directory.file("made.mp4")
             let result = try await RelayProcess.run(
@@ -360,7 +363,7 @@ extension SerialShows {
             #expect(try await ctl(["list"]).log == "there are no clips\n")
 
             #expect(try await ctl(["start", "until the end"]).ending == .exited(0))
-            // Frames that the encoder still holds at the stop are in no file.
+            // Frames that are still inside the encoder when the recording stops are in no file.
             try await waitUntil(try await programSeconds(api) + 1, api)
             #expect(try await api.ask("POST", "/v1/channels/relay/recording/stop").status == 202)
             try await eventually("the clip ended, too", within: .seconds(10)) {

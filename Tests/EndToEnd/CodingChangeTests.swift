@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// Transport streams that are coded in another way from one packet to the next, on the same PIDs and without a pause.
+    /// Transport streams whose codecs change from one packet to the next, on the same PIDs and without a pause.
     @Suite("Changes of an input's codecs")
     struct CodingChangeTests {
         private let directory: TemporaryDirectory
@@ -16,7 +16,7 @@ extension SerialPeers {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        /// Ten seconds of the test signal: four of them as H.264 with AAC, then the rest as HEVC with `audio`.
+        /// Ten seconds of the test signal: four seconds as H.264 with AAC, and then the rest as HEVC with `audio`.
         private func stream(audio: String) async throws -> String {
             let own = directory.file("signal")
             let result = try await RelayProcess.run(
@@ -35,13 +35,14 @@ extension SerialPeers {
             return whole
         }
 
-        /// The transport stream at `path` from the first program map on that has a stream of this type.
+        /// Returns the transport stream at `path` from the first program map on that contains a stream of this type.
         private func part(of path: String, fromMapWith type: UInt8) throws -> Data {
             let data = try Data(contentsOf: URL(fileURLWithPath: path))
             let start = stride(from: 0, to: data.count - 187, by: 188).first { start in
                 let packet = data[start..<start + 188]
                 guard packet[start + 1] & 0x5F == 0x50, packet[start + 2] == 0 else { return false }
-                // Behind an adaptation field and the pointer: the first stream's type in a section without descriptors.
+                // The type of the first stream follows the adaptation field and the pointer, in a section without
+                // descriptors.
                 let adaptation = packet[start + 3] & 0x20 == 0 ? 0 : 1 + Int(packet[start + 4])
                 return packet[start + 4 + adaptation + 1 + 12] == type
             }
@@ -63,7 +64,7 @@ extension SerialPeers {
             #expect(result.log.contains("HEVC, MP2"), "\(result.log)")
             let recording = try #require(set.finished.first)
             let shown = Set(try await DecodedFrames(recording).counters.compactMap(\.self))
-            // There are 180 frames behind the change; how soon they are shown depends on the machine.
+            // There are 180 frames after the change. How soon they are shown depends on the machine.
             #expect(shown.count { $0 >= 125 } > 60, "\(shown.sorted())")
             let beeps = try await DecodedAudio(recording).beeps.count
             #expect(beeps >= 6, "\(beeps)")

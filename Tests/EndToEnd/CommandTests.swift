@@ -4,15 +4,15 @@ import Foundation
 import Testing
 
 extension Serial {
-    /// What the command says, and the status with which it ends.
+    /// The messages of the command, and its exit status.
     @Suite("The relay command line")
     struct CommandTests {
         private let directory: TemporaryDirectory
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// Runs what cannot work; checks the exit status and that the log, which it returns, has one line of error with
-        /// `hint` in it.
+        /// Runs relay with arguments that cannot work. Checks the exit status, and that the log contains one error line
+        /// with `hint`. Returns the log.
         @discardableResult
         private func refuses(
             _ arguments: [String], status: Int32, hint: String? = nil, location: SourceLocation = #_sourceLocation

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// A process that runs what a file says, and reads it again.
+    /// A process that runs the channels of a configuration file, and reloads this file.
     @Suite("Configuration files")
     struct ConfigurationFileTests {
         private let directory: TemporaryDirectory
@@ -17,7 +17,7 @@ extension SerialShows {
             try text.write(toFile: directory.file(name), atomically: true, encoding: .utf8)
         }
 
-        /// A channel of the test pattern with these outputs.
+        /// Returns the text of a channel that sends the test pattern to these outputs.
         private func channel(_ name: String, outputs: [String], more: String = "") -> String {
             """
               - name: \(name)
@@ -27,7 +27,7 @@ extension SerialShows {
             """
         }
 
-        /// What a server receives of 15 s while `changes` happen.
+        /// Returns what a server receives in 15 s while `changes` happen.
         private func received(
             _ changes: (RelayProcess, _ url: String) async throws -> Void
         ) async throws -> (packets: [String], log: String) {
@@ -102,7 +102,7 @@ extension SerialShows {
             "relay keeps running when its only channel is changed and renamed; a channel that ended is not restarted")
         func onlyChannel() async throws {
             let server = try await RTMPServer.running()
-            // A key for each: the server names files by the second.
+            // Each channel has its own stream key, because the server names its files by the key and the second.
             let channel = { (name: String, key: String, rate: String, more: String) in
                 self.channel(name, outputs: [server.url(key: key)], more: more).replacing("1M", with: rate)
             }
@@ -135,7 +135,7 @@ extension SerialShows {
             relay.process.signal(SIGHUP)
             try await relay.says("the recording starts again", within: .seconds(10))
             try await relay.says("_000002.mp4.part", within: .seconds(10))
-            // A recording that is not possible is not started, and the current one continues.
+            // A recording that cannot be set up is not started, and the current recording continues.
             try write("plain", to: "plain")
             let wrong = "recording: {directory: \(directory.file("plain"))/rec}"
             try write("channels:\n" + channel("one", outputs: [server.url()], more: wrong))
@@ -155,7 +155,8 @@ extension SerialShows {
         @Test("When a channel is reopened, it goes on air even if its recording cannot be set up")
         func lacking() async throws {
             let server = try await RTMPServer.running()
-            // What is no directory can become one.
+            // The recording's directory cannot be created as long as its parent, `disk`, is a file. This file is
+            // removed later.
             try write("plain", to: "disk")
             let set = RecordingSet(directory: directory.file("disk/rec"))
             try write(
@@ -180,7 +181,7 @@ extension SerialShows {
             #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
         }
 
-        /// What `relay check --json` prints.
+        /// The output of `relay check --json`.
         private struct Report: Decodable {
             struct Row: Decodable {
                 let channel: String

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// A relay that is operated by HTTP while it is on air.
+    /// A relay that an operator controls by HTTP while it is on air.
     @Suite("The HTTP API of a running relay")
     struct ControlAPITests {
         private let directory: TemporaryDirectory
@@ -192,7 +192,7 @@ extension SerialShows {
             try await deaf.say(Array("GET /v1/channels/relay/preview.mp4 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".utf8))
             let files = ["one.mp4", "two.mp4"].map(directory.file)
             for file in files {
-                // It has no end of its own.
+                // The response has no end, so the client reads it for six seconds.
                 _ = try await api.stream("/v1/channels/relay/preview.mp4", seconds: 6, to: file)
                 let frames = try await DecodedFrames(file)
                 #expect(frames.breaksBeforeEnd.isEmpty && frames.counters.count > 100, "\(frames.counters.count)")
@@ -208,7 +208,7 @@ extension SerialShows {
         @Test("A client that reconnects to the event stream gets each event once, with statuses in between")
         func events() async throws {
             let (relay, api) = try await start(["--record", directory.file("recordings")])
-            // The server answers before the channel is on air.
+            // The server can answer before the channel is on air.
             try await eventually("a moment is marked", within: .seconds(10)) {
                 try await api.ask("POST", "/v1/channels/relay/markers", body: #"{"text":"first"}"#).status == 201
             }

@@ -5,7 +5,8 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// What acts beside a relay that runs: commands, and servers that it tells and asks.
+    /// Programs that work together with a running relay: commands, and servers to which relay sends events and
+    /// questions.
     @Suite("relay ctl, diagnose, webhooks and decisions by HTTP")
     struct ControlCommandTests {
         private let directory: TemporaryDirectory
@@ -20,7 +21,7 @@ extension SerialShows {
             return path
         }
 
-        /// A relay with the test pattern, a recording and the socket.
+        /// Starts a relay with the test pattern, a recording and the control socket.
         private func started(_ more: [String]) async throws -> RelayProcess {
             let relay = try RelayProcess(
                 Shape.small + ["--record", directory.file("records"), "--http-socket", socket] + more)
@@ -58,7 +59,7 @@ extension SerialShows {
             #expect(ids.count > 2 && ids == Array(Set(ids)).sorted(), "\(ids)")
             #expect(taken.allSatisfy { ["recorder", "output"].contains($0.body["kind"]?.text) })
             #expect(taken.allSatisfy { $0.body["source"]?.text == "relay" && $0.body["host"]?.text.isEmpty == false })
-            // What happens at the end is told, too.
+            // Events at the end of the program are sent, too.
             #expect(taken.contains { $0.body["text"]?.text.hasPrefix("segment finished") == true })
             #expect(result.log.contains("a webhook failed and is tried again"), "\(result.log)")
             #expect(!result.log.contains("hook-secret"))
@@ -138,7 +139,7 @@ extension SerialShows {
             let twice = try await ctl(["output", "add", target] + here)
             #expect(twice.code == .exited(1) && twice.errors.contains("second"), "\(twice)")
             #expect(try await ctl(["output", "pause", "second"] + here).code == .exited(0))
-            // The answer to a pause comes when it is done.
+            // The answer to a pause arrives when the pause has taken effect.
             #expect(try await ctl(["status"] + here).output.contains(/second +paused/))
             #expect(try await ctl(["output", "remove", "second"] + here).code == .exited(0))
             for action in [["split"], ["stop"], ["start"]] {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Serial {
-    /// What is passed through, by each way in and by each way out.
+    /// Copied packets, by each input protocol and to each output.
     @Suite("Copying from each input protocol to each output")
     struct CopyCarriageTests {
         enum Coding: String, CaseIterable { case avc, hevc }
@@ -19,7 +19,7 @@ extension Serial {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        /// What another encoder made: B-frames, delimiters, and supplemental information in each frame.
+        /// A clip of another encoder, with B-frames, access unit delimiters, and an SEI message in each frame.
         private func clip(_ coding: Coding, filter: String = "null", options: [String] = []) async throws -> String {
             let path = directory.file("clip.mp4")
             let encoder =
@@ -38,14 +38,14 @@ extension Serial {
             return path
         }
 
-        /// Plays `path` at its own pace.
+        /// Sends `path` in real time.
         private func play(_ path: String, to target: String, format: String) throws -> ChildProcess {
             try ChildProcess(
                 "ffmpeg",
                 ["-v", "error", "-nostdin", "-re", "-i", path, "-map", "0", "-c", "copy", "-f", format, target])
         }
 
-        /// ffmpeg, receiving until nothing has come for 4 s.
+        /// Starts ffmpeg as a receiver that ends when no packet has arrived for 9 s.
         private func receiver(port: Int, _ file: String) async throws -> ChildProcess {
             let process = try ChildProcess(
                 "ffmpeg",
@@ -55,7 +55,8 @@ extension Serial {
             return process
         }
 
-        /// Sends `clip` in by `way` to a relay of its own with these outputs, and returns when all of it went through.
+        /// Sends `clip` by `way` to its own relay process with these outputs. Returns when relay has passed on the
+        /// whole clip.
         private func send(_ clip: String, _ coding: Coding, by way: Way, to outputs: [String]) async throws {
             let port = try Ports.free()
             let address =
@@ -80,7 +81,7 @@ extension Serial {
             let sender =
                 switch way {
                 case .rtmp where coding == .hevc:
-                    // ffmpeg 5.1 knows no Enhanced RTMP.
+                    // ffmpeg 5.1 does not support Enhanced RTMP.
                     try RelayProcess(["--input", clip, "--copy", "--output", "\(target)#enhanced=yes"]).process
                 case .rtmp: try play(clip, to: target, format: "flv")
                 case .srt: try play(clip, to: "srt://127.0.0.1:\(port)?linger=2", format: "mpegts")
@@ -97,7 +98,8 @@ extension Serial {
             #expect(result.ending == .exited(0), "\(result.log)")
         }
 
-        /// Waits until the recording has not grown for a second: nothing tells that a sender of datagrams is gone.
+        /// Waits until the recording has not grown for a second. relay does not notice when a sender of datagrams has
+        /// ended.
         private func recordingRests() async throws {
             var (bytes, since) = (0, ContinuousClock.now)
             try await eventually("the recording grows no more", within: .seconds(20)) {
@@ -139,7 +141,7 @@ extension Serial {
             for path in paths {
                 let arrived = try await CodedUnits(path, isHEVC: coding == .hevc)
                 let (video, audio) = (arrived.video, arrived.audio)
-                // A demuxer of transport streams cannot know that the last frame, and the audio behind it, is whole.
+                // A demuxer of transport streams cannot know that the last frame, and the audio after it, is complete.
                 let mayEndEarly = way == .udp || way == .srt
                 let counts = "\(path): \(video.count) of \(sent.video.count), \(audio.count) of \(sent.audio.count)"
                 #expect(video.count >= sent.video.count - (mayEndEarly ? 12 : 0), "\(counts)")
@@ -182,7 +184,7 @@ extension Serial {
             #expect(before.count == after.count && before.count > 50)
             let off = zip(before, after).map { abs(($0 - before[0]) - ($1 - after[0])) }
             #expect((off.max() ?? 1) < (way == .rtmp ? 0.0011 : 0.0002), "\(off.max() ?? 1)")
-            // What is longer than other frames was taken for frames that are missing.
+            // Regression: a frame with a longer duration than the others was counted as a gap with missing frames.
             let verified = try await RelayProcess.run(["recordings", "verify", set.directory])
             #expect(verified.ending == .exited(0), "\(verified.log)")
         }
@@ -192,7 +194,7 @@ extension Serial {
             let input = try await clip(.avc)
             try await send(input, .avc, by: .rtmp, to: ["--record", set.directory])
             let ticks = try await Probe.packetTicks(try #require(set.finished.first), "a:0")
-            // The stamps of the first packets say by and by where the samples begin.
+            // The timestamps of the first packets determine step by step where the samples begin.
             let exact = ticks.dropFirst(20)
             #expect(exact.count > 180 && exact.dropLast().allSatisfy { $0.duration == 1024 })
             let steps = zip(exact, exact.dropFirst()).map { $1.pts - $0.pts }
@@ -230,9 +232,11 @@ extension Serial {
             for path in paths {
                 #expect(try await Probe.complaints(path).isEmpty, "\(path)")
             }
-            // With datagrams the demuxer does not know that the last frame is whole, nor its parser the one before.
+            // With datagrams, the last two frames can be missing: the demuxer does not know whether the last frame is
+            // complete, and its parser does not know this about the last but one.
             let held = way == .udp ? 2 : 1
-            // The set belongs to the coding from the next keyframe on, and so does a new file.
+            // The parameter set becomes part of the codec configuration at the next keyframe, which also begins a new
+            // file.
             var recorded: [String] = []
             for path in set.finished { recorded += try await Probe.frameHashes(path) }
             #expect(

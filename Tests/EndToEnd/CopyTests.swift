@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// Inputs that are passed through as they are.
+    /// Inputs whose packets are passed through unchanged.
     @Suite("Inputs that are passed through with --copy")
     struct CopyTests {
         private let directory: TemporaryDirectory
@@ -16,7 +16,7 @@ extension SerialPeers {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        /// What another encoder made: B-frames, delimiters, and supplemental information in each frame.
+        /// A clip of another encoder, with B-frames, access unit delimiters, and an SEI message in each frame.
         private func clip(
             seconds: Int = 6, size: String = "320x180", profile: String = "high", name: String = "clip.mp4"
         ) async throws -> String {
@@ -31,7 +31,7 @@ extension SerialPeers {
             return path
         }
 
-        /// Plays `path` to `target` at its own pace, `rounds` times more.
+        /// Sends `path` to `target` in real time, and repeats it `rounds` times.
         private func play(_ path: String, to target: String, format: String, rounds: Int = 0) throws -> ChildProcess {
             try ChildProcess(
                 "ffmpeg",
@@ -39,7 +39,7 @@ extension SerialPeers {
                     + [target])
         }
 
-        /// The only recording.
+        /// The path of the only recorded file.
         private var recorded: String {
             get throws {
                 #expect(set.finished.count == 1)
@@ -47,7 +47,7 @@ extension SerialPeers {
             }
         }
 
-        /// What a server and a receiver got, and what was recorded, with each one's file.
+        /// Returns what a server and a receiver got and what was recorded, each with the path of its file.
         private func arrived(
             at server: RTMPServer, _ receiver: SRTReceiver
         ) async throws -> [(path: String, units: CodedUnits)] {
@@ -58,7 +58,7 @@ extension SerialPeers {
             return all
         }
 
-        /// Expects just what was sent at a server, at a receiver and in the recording.
+        /// Expects that a server, a receiver and the recording got exactly what was sent.
         private func expectEqual(
             _ sent: CodedUnits, at server: RTMPServer, _ receiver: SRTReceiver
         ) async throws {
@@ -118,13 +118,13 @@ extension SerialPeers {
             try await eventually("relay listens", within: .seconds(10)) { Ports.isUsed(port, by: "udp") }
             let sender = try play(input, to: "udp://127.0.0.1:\(port)?pkt_size=1316", format: "mpegts")
             try await sender.ending(within: .seconds(30))
-            // Only then the demuxer hands out what it held back.
+            // Only at the interruption the demuxer outputs the frames that it has held back.
             try await relay.says("input is interrupted", within: .seconds(30))
             let result = try await relay.end(by: SIGINT, within: .seconds(20))
             #expect(result.ending == .exited(0), "\(result.log)")
             let sent = try await CodedUnits(input)
             for (path, arrived) in try await arrived(at: server, receiver) {
-                // The demuxer cannot know that the last frame, and the audio behind it, is whole.
+                // The demuxer cannot know that the last frame, and the audio after it, is complete.
                 let (video, audio) = (arrived.video, arrived.audio)
                 #expect(video.count >= sent.video.count - 4, "\(path): \(video.count) of \(sent.video.count)")
                 #expect(audio.count >= sent.audio.count - 24, "\(path): \(audio.count) of \(sent.audio.count)")
@@ -153,7 +153,7 @@ extension SerialPeers {
             second.signal(SIGTERM)
             #expect(result.ending == .exited(0), "\(result.log)")
             #expect(!result.log.contains("reconnects") && !result.log.contains("attempt=2"), "\(result.log)")
-            // One file: the coding is the same.
+            // There is one file, because the coding did not change.
             let path = try recorded
             for file in [path, try await server.recording()] {
                 let times = try await Probe.times(file, "v:0")

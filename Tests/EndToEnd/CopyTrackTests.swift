@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// One track passed through, the other encoded.
+    /// One track of an input is copied, and the other one is encoded.
     @Suite("Copying one track and encoding the other")
     struct CopyTrackTests {
         enum Way: String, CaseIterable { case file, rtmp }
@@ -18,7 +18,7 @@ extension SerialPeers {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        /// The test signal, with its numbers, flashes and beeps.
+        /// Makes a clip of the test signal, with its frame numbers, flashes and beeps.
         private func clip(seconds: Int = 8) async throws -> String {
             let made = RecordingSet(directory: directory.file("made"))
             let result = try await RelayProcess.run(
@@ -45,7 +45,8 @@ extension SerialPeers {
             #expect(result.ending == .exited(0), "\(result.log)")
         }
 
-        /// Audio and video of `file` belong together as those of `input` do, which a container may round.
+        /// Expects that audio and video are in sync in `file` as they are in `input`, except for rounding by the
+        /// container.
         private func expectTogether(_ file: String, as input: String) async throws {
             let (frames, before) = (try await DecodedFrames(file), try await DecodedFrames(input))
             #expect(frames.breaks.isEmpty && frames.span == before.span, "\(file): \(frames.breaks)")
@@ -104,7 +105,8 @@ extension SerialPeers {
             #expect(verified.ending == .exited(0), "\(verified.log)")
             var heard = 0
             for path in set.finished { heard += try await DecodedAudio(path).samples.count }
-            // What an encoder puts in front of the audio is a packet like any other where no edit list hides it.
+            // In a format without an edit list, the packet that an encoder puts before the audio is audible like any
+            // other packet.
             let whole = try await DecodedAudio(input).samples.count
             #expect((0...1024).contains(heard - whole), "\(heard) of \(whole)")
         }

@@ -5,11 +5,11 @@ import TestSupport
 import Testing
 
 extension SerialRecordings {
-    /// Tests faults of disks and of what is mounted on them. Each time the stream loses nothing, and the recording
-    /// continues by itself when the cause is gone.
+    /// Tests of failing disks, and of other file systems that are mounted over a disk. In each test the stream loses
+    /// nothing, and recording resumes by itself when the fault is over.
     @Suite("Disk faults", .needs(LoopDisk.isPossible, "only root can mount loop devices, where it may at all"))
     struct DiskFaultTests {
-        /// A run that records to `path` and is live.
+        /// A relay that records to `path`, and whose output is live.
         private struct Run {
             let relay: RelayProcess
             let server: RTMPServer
@@ -25,10 +25,10 @@ extension SerialRecordings {
                 try await eventually("a file is finished", within: .seconds(20)) { !files.finished.isEmpty }
             }
 
-            /// How often a file was begun.
+            /// How many files were begun.
             var openings: Int { relay.process.errors.components(separatedBy: "segment opened").count - 1 }
 
-            /// Waits until another file is begun.
+            /// Waits until another file was begun.
             func resumes(after openings: Int) async throws {
                 do {
                     try await eventually("recording goes on", within: .seconds(5)) { self.openings > openings }
@@ -38,7 +38,8 @@ extension SerialRecordings {
                 }
             }
 
-            /// Lets it record some more, ends it, and compares the recording with the stream and with the log's gaps.
+            /// Waits for more recorded files, ends relay, and compares the recording with the stream and with the gaps
+            /// in the log.
             func check(gaps: ClosedRange<Int>) async throws {
                 let before = set.finished.count
                 try await eventually("more is recorded", within: .seconds(15)) { set.finished.count >= before + 2 }
@@ -56,7 +57,7 @@ extension SerialRecordings {
                 let lines = GapLine.all(in: result.log)
                 #expect(gaps.contains(lines.count), "\(result.log)")
                 #expect(missing.count == lines.reduce(0) { $0 + $1.frames }, "\(missing.count): \(lines)")
-                // Frame n is shown at n / 30 s.
+                // Frame n is shown at n / 30 seconds.
                 let inGaps = missing.filter { number in
                     lines.contains { ($0.from..<$0.to).contains(Int64(number) * 1_000_000_000 / 30 + 1000) }
                 }
@@ -80,7 +81,8 @@ extension SerialRecordings {
             let openings = trial.openings
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
             try await trial.resumes(after: openings)
-            // What was recorded before is gone with the directory: only the new files can be compared.
+            // The files that were recorded before were deleted with the directory, so only the new files can be
+            // compared.
             let result = try await trial.relay.end(by: SIGINT, within: .seconds(10))
             #expect(result.ending == .exited(0), "\(result.log)")
             #expect(GapLine.all(in: result.log).count == 1)
@@ -93,7 +95,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "After its disk is unmounted, recording does not use the directory underneath, and resumes on the same disk"
+            "After its disk is unmounted, recording leaves the directory underneath unused, and resumes with the disk"
         )
         func unmounted() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync")
@@ -103,7 +105,7 @@ extension SerialRecordings {
             try await trial.relay.says("its disk is not mounted at \(disk.path)", within: .seconds(5))
             try await trial.server.receives(.seconds(3))
             #expect(fileNames(in: disk.path).isEmpty)
-            // When it comes back, its device has another number, because a third one has taken that.
+            // When the disk is mounted again, it has another device number, because a third disk has taken its number.
             try await eventually("the device is free", within: .seconds(5)) {
                 !FileManager.default.fileExists(atPath: "/sys/block/\(device)/loop/backing_file")
             }
@@ -125,7 +127,7 @@ extension SerialRecordings {
             let trigger = "/sys/fs/ext4/\(try disk.device)/trigger_fs_error"
             try Data("a test".utf8).write(to: URL(fileURLWithPath: trigger))
             try await trial.relay.says("Read-only file system", within: .seconds(5))
-            // Nothing is held open on it, so it can be taken away and mended.
+            // relay keeps no file on the disk open, so the disk can be unmounted and repaired.
             try await eventually("the disk can be unmounted", within: .seconds(5)) { umount2(disk.path, 0) == 0 }
             let openings = trial.openings
             try await disk.mount()
@@ -133,7 +135,7 @@ extension SerialRecordings {
             try await trial.check(gaps: 1...1)
         }
 
-        /// Without `sync` the failure takes with it what the system had not written yet: that is a gap as well.
+        /// Without `sync`, the data that the system had not written before the failure is lost, which is also a gap.
         @Test(
             "A recording closes its files on a disk with I/O errors, and uses the disk again when it works",
             arguments: [("sync", 1...1), ("commit=1", 1...2)])
@@ -154,18 +156,18 @@ extension SerialRecordings {
         func thinlyProvisioned() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 300, memory: 60, options: "sync,errors=continue")
             let trial = try await Run(recordingTo: disk.path)
-            // The memory for its blocks is full, which the file system on top does not know.
+            // The memory that holds the disk's blocks is full, but the file system does not know this.
             let ballast = "\(disk.memoryPath)/ballast"
             let filling = try ChildProcess("dd", ["if=/dev/zero", "of=\(ballast)", "bs=64k"])
             try await filling.ending(within: .seconds(20))
             try await trial.relay.says("No space left on device", within: .seconds(10))
-            // Long enough to try without success.
+            // This is long enough for attempts that fail.
             try await trial.server.receives(.seconds(2))
             let openings = trial.openings
             try FileManager.default.removeItem(atPath: ballast)
             try await trial.resumes(after: openings)
-            // The system may have taken a fragment that the disk then did not: what it keeps of it in memory is no
-            // recording, and a gap of its own.
+            // The system may have accepted a fragment that the disk then refused. Such a fragment exists only in
+            // memory; it is not recorded, and is a gap of its own.
             try await trial.check(gaps: 1...2)
         }
 
@@ -180,7 +182,7 @@ extension SerialRecordings {
             try await run("btrfs", ["subvolume", "create", path])
             try await run("btrfs", ["qgroup", "limit", "700K", path])
             let trial = try await Run(recordingTo: path)
-            // Renaming a file that is closed may fail before writing does, which costs no frame.
+            // Renaming a closed file may fail before a write fails, which loses no frame.
             try await trial.relay.says("recording failed", within: .seconds(40))
             try await trial.server.receives(.seconds(2))
             let openings = trial.openings
@@ -196,7 +198,7 @@ extension SerialRecordings {
             try await run("fsfreeze", ["--freeze", disk.path])
             let thaw = Thaw(path: disk.path)
             let before = trial.set.finished.count
-            // The length of the fault is what is tested: so much of the program must be kept meanwhile.
+            // The test needs a fault of this length: for this time, the program must be kept in memory.
             try await trial.server.receives(.seconds(10))
             #expect(trial.set.finished.count <= before + 1, "the disk did stop")
             thaw.now()
@@ -205,7 +207,7 @@ extension SerialRecordings {
     }
 }
 
-/// Thaws a frozen file system, also when a test fails: until then no process that waits for it can end.
+/// Thaws a frozen file system, even if a test fails. Until then, no process that waits for the file system can end.
 private final class Thaw: Sendable {
     private let path: String
 

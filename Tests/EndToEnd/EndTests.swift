@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// How relay ends: by signals, and by a blow.
+    /// How relay ends: by signals, and by kill -9.
     @Suite("Ending relay by signals")
     struct EndTests {
         private let directory: TemporaryDirectory
@@ -61,7 +61,7 @@ extension SerialPeers {
             try await server.hasReceived(bytes: 50_000, within: .seconds(10))
             let result = try await relay.end(by: number, within: .seconds(60))
             #expect(result.ending == .exited(0), "\(result.log)")
-            // A warning of the channel's own says that something had to be left behind at its deadline.
+            // A warning of the channel would tell that work was not finished at the deadline.
             #expect(!result.log.contains("in time"), "\(result.log)")
             print("ended \(result.duration) after the signal")
             #expect(set.open.isEmpty)
@@ -90,7 +90,8 @@ extension SerialPeers {
             }
             relay.process.signal(number)
             try await relay.says("once more to end at once", within: .seconds(5))
-            // The frozen server holds it for 2.6 s, and the second signal counts from 500 ms on.
+            // The frozen server delays the end for 2.6 s. A second signal counts only if it comes at least 500 ms after
+            // the first.
             try await eventually("a later signal ends it", within: .seconds(30)) {
                 relay.process.signal(number)
                 return !relay.process.isRunning
@@ -122,7 +123,7 @@ extension SerialPeers {
                 (set.open.first.map(fileSize) ?? 0) > 50_000
             }
             relay.process.signal(SIGHUP)
-            // What is done behind it shows that it was looked at.
+            // SIGUSR1 splits the recording. When this is done, SIGHUP was handled, too.
             relay.process.signal(SIGUSR1)
             try await eventually("a file is finished", within: .seconds(20)) { set.finished.count == 1 }
             try await eventually("the next is open", within: .seconds(20)) { set.open.count == 1 }
@@ -134,7 +135,7 @@ extension SerialPeers {
 
         @Test("relay ends normally on SIGHUP, unless it was started with SIGHUP ignored")
         func hangup() async throws {
-            // Whatever the tests were started by.
+            // The handling of SIGHUP must not depend on how the tests were started.
             let arguments = ["--default-signal=HUP", try Tools.relay()] + Shape.small + ["--record", set.directory]
             let relay = try RelayProcess(process: ChildProcess("env", arguments))
             try await eventually("something is recorded", within: .seconds(20)) {

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension SerialShows {
-    /// `relay recordings export`: clips of real recordings, decoded by another program.
+    /// `relay recordings export`: clips of real recordings, which ffmpeg decodes.
     @Suite("Export of clips from recordings")
     struct ExportTests {
         private struct Report: Decodable {
@@ -30,8 +30,8 @@ extension SerialShows {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        /// Five files, recorded once for all tests, in real time: files of a program that runs faster than the wall clock
-        /// lie in it one over the other.
+        /// Five files that are recorded once for all tests. They are recorded in real time, because the dates of files
+        /// overlap if a program runs faster than the wall clock.
         private static let recorded = Task {
             let directory = try TemporaryDirectory()
             let result = try await RelayProcess.run(
@@ -51,7 +51,7 @@ extension SerialShows {
             try await RelayProcess.run(["recordings", "export", set.directory] + arguments)
         }
 
-        /// Milliseconds since 1970 at which the first file began.
+        /// Returns when the first file began.
         private func start() async throws -> Date {
             let text = try await run(
                 "ffprobe", ["-v", "error", "-show_entries", "format_tags=date", "-of", "csv=p=0", set.finished[0]])
@@ -123,7 +123,8 @@ extension SerialShows {
             let times = try await Probe.times(path, "v:0")
             let index = try #require(zip(times, times.dropFirst()).enumerated().first { $1.1 - $1.0 > 1 }?.offset)
             #expect(abs(times[index + 1] - times[0] - 10) < 0.001 && index == 149)
-            // The second of the files that are left: its audio must be as late against its frame in the clip.
+            // This is the second of the remaining files. In the clip, its audio must have the same delay relative to
+            // its frames.
             let source = set.finished[1]
             let first = try #require(try await Probe.times(source, "v:0").first)
             let expected = try await Probe.times(source, "a:0").map { $0 - first + times[index + 1] }
@@ -172,7 +173,7 @@ extension SerialShows {
             let (repaired, report) = try await clip(1, 13, [])
             #expect(report.files == 3 && report.gaps.count == 1)
             #expect(try await Probe.complaints(repaired) == "")
-            // The repaired copy is not used once the original file is whole again.
+            // When the original file is intact again, the repaired copy is not used.
             try whole.write(to: URL(fileURLWithPath: file))
             let (_, again) = try await clip(1, 12.5, [])
             #expect(again.files == 3 && again.gaps.isEmpty)
@@ -184,7 +185,7 @@ extension SerialShows {
             let start = try await start()
             let files = set.finished
             try FileManager.default.removeItem(atPath: files[4])
-            // As a recorder holds it.
+            // Opens the file as a recorder does.
             try FileManager.default.moveItem(atPath: files[3], toPath: files[3] + ".part")
             let descriptor = open(files[3] + ".part", O_RDONLY)
             defer { close(descriptor) }
@@ -237,7 +238,8 @@ extension SerialShows {
             #expect(result.ending == .exited(0), "\(result.log)")
             let frames = try await DecodedFrames(path)
             #expect(frames.breaks.isEmpty && frames.counters.count == 150, "\(frames.breaks)")
-            // A transport stream cannot hide the packet that its first one needs.
+            // A transport stream cannot hide the packet that its first audio packet needs, so the first beep does not
+            // count.
             #expect(try await AVOffset(path, frames: frames, joins: [0]).worst < 1)
             #expect(try await Probe.complaints(path) == "")
         }
@@ -257,7 +259,7 @@ extension SerialShows {
             #expect(result.ending == .exited(0) && result.log.contains("does not go with"), "\(result.log)")
             #expect(result.log.contains("nothing was recorded from"), "\(result.log)")
             let counters = try await DecodedFrames(path).counters.map { $0 ?? .max }
-            // The last frame before the hole of two seconds stays, and the one before the second run.
+            // The last frame before the gap of two seconds is held, and so is the last frame before the second run.
             let first: [UInt32] = Array(0..<60) + Array(repeating: 59, count: 60) + Array(120..<150)
             #expect(counters.prefix(150).elementsEqual(first) && counters.suffix(90).elementsEqual(0..<90))
             #expect(counters.dropFirst(150).dropLast(90).allSatisfy { $0 == 149 }, "\(counters.count)")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// One peer fails: nothing changes for the others.
+    /// If one peer fails, nothing changes for the others.
     @Suite("Faults of RTMP servers")
     struct FaultTests {
         private let directory: TemporaryDirectory
@@ -16,7 +16,7 @@ extension SerialPeers {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        /// A program of 4 Mbit/s, which the buffers of a connection cannot hide for long, in files of 5 s.
+        /// Starts a program of 4 Mbit/s, which soon fills the buffers of a connection, in files of 5 s.
         private func start(_ seconds: Int, _ outputs: [String]) async throws -> RelayProcess {
             let clip = try await Clip.noisy(seconds: seconds, in: directory)
             return try RelayProcess(
@@ -24,7 +24,7 @@ extension SerialPeers {
                     + ["--segment", "5s"] + outputs)
         }
 
-        /// Waits until `count` more files are finished: 5 s of the program for each.
+        /// Waits until `count` more files are finished; each contains 5 s of the program.
         private func passes(files count: Int, of relay: RelayProcess) async throws {
             let target = set.finished.count + count
             try await eventually("\(count) files are recorded", within: .seconds(count * 5 + 10)) {
@@ -48,10 +48,11 @@ extension SerialPeers {
             let result = try await relay.end(by: SIGINT, within: .seconds(20))
 
             #expect(result.ending == .exited(0), "\(result.log)")
-            // How long it takes is judged by scripts/chaos, on a machine that has nothing else to do.
+            // scripts/chaos checks how long the end takes, on a machine that does nothing else.
             print("ended \(result.duration) after the signal, beside a frozen server")
-            // A queue's bound is 8 MiB, and the encoder and its frames were there before. Eight times as much is for
-            // allocators: what fails here is a gross leak. The figures are those of scripts/bench.
+            // A queue is limited to 8 MiB, and the memory of the encoder is in the first measurement. The limit here is
+            // eight times as high because of allocators, so only a large leak fails this test. scripts/bench measures
+            // exact numbers.
             #expect(after - before < 64 << 10, "\(before) KiB, then \(after) KiB")
             #expect(set.open.isEmpty)
             let recorded = try await set.counters()
@@ -88,7 +89,7 @@ extension SerialPeers {
             try await checkResumed(back, until: recorded.last ?? nil)
         }
 
-        /// A file of a connection that came later: it begins with a keyframe and has every frame from there on.
+        /// Checks the file of a later connection: it begins with a keyframe and contains every frame from there on.
         private func checkResumed(_ path: String, until last: UInt32?) async throws {
             #expect(try await Probe.firstFlags(path).hasPrefix("K"))
             #expect(try await Probe.complaints(path).isEmpty)
@@ -135,7 +136,7 @@ extension SerialPeers {
             let path = try await server.recording()
             #expect(try await Probe.complaints(path).isEmpty)
             let frames = try await DecodedFrames(path)
-            // Where frames are missing, the next one is a keyframe: nothing is decoded that lacks its reference.
+            // After missing frames, the next frame is a keyframe, so no frame is decoded without its reference.
             let numbers = frames.counters.compactMap(\.self)
             #expect(numbers.count == frames.counters.count)
             #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })

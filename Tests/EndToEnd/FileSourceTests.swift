@@ -5,14 +5,15 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// Files among several sources: what they do off air, and from where they are played.
+    /// Files among several sources: what they do off air, and at which position they continue.
     @Suite("File sources that are off air")
     struct FileSourceTests {
         private let studio: Studio
 
         init() throws { studio = try Studio() }
 
-        /// A file of 3 s whose luma falls by two with each frame: what is dark is coded coarsely beside black.
+        /// A file of 3 s whose luma decreases by two with each frame. It does not become dark, because dark frames are
+        /// coded coarsely beside black.
         private func ramp() async throws -> String {
             try await studio.make(
                 "ramp.mp4",
@@ -20,13 +21,14 @@ extension SerialShows {
                 ["-c:v", "libx264", "-preset", "ultrafast", "-qp", "4", "-g", "30"])
         }
 
-        /// Which frame of the ramp is seen in each frame of `range`.
+        /// Returns, for each frame in `range`, which frame of the ramp it shows.
         private func places(_ frames: [(left: Int, right: Int)], _ range: Range<Int>) -> [Double] {
-            // The frames are read in full range.
+            // The frames are decoded with full range.
             frames[range].map { (204 - Double($0.left) * 219 / 255) / 2 }
         }
 
-        /// Shows the file for 12 frames or so, three times, with black in between. Returns when it came.
+        /// Shows the file for about 12 frames, twice, with black before and after it. Returns the frames at which it
+        /// appeared and disappeared.
         private func visits(_ whenOff: String, between: (APIClient) async throws -> Void = { _ in }) async throws
             -> (frames: [(left: Int, right: Int)], starts: [Int], ends: [Int])
         {
@@ -34,7 +36,7 @@ extension SerialShows {
                 "--input", "\(try await studio.clip("black", rate: "30", tone: 440))#name=black",
                 "--input", "\(try await ramp())#name=ramp,when-off=\(whenOff)",
             ])
-            // What is in the preview is wanted.
+            // A source in the preview counts as wanted, so black is put there instead of the file.
             let preview = try await api.ask("PUT", "/v1/channels/relay/preview", body: #"{"scene":"black"}"#)
             #expect(preview.status == 200)
             var (starts, ends): ([Int], [Int]) = ([], [])
@@ -54,7 +56,7 @@ extension SerialShows {
             let (frames, starts, ends) = try await visits("pause")
             let (first, second) = (places(frames, starts[0]..<ends[0]), places(frames, starts[1]..<ends[1]))
             for (index, place) in first.enumerated() { #expect(abs(place - Double(index)) <= 1.5, "\(first)") }
-            // The frame in which its audio was faded out was played unseen.
+            // The file continued to play, unseen, during the frame in which its audio faded out.
             for (index, place) in second.enumerated() { #expect(abs(place - Double(index + 13)) <= 1.5, "\(second)") }
         }
 

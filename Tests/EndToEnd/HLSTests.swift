@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Serial {
-    /// HLS in a directory, played by ffmpeg.
+    /// HLS in a directory, which ffmpeg plays.
     @Suite("HLS output")
     struct HLSTests {
         private let directory: TemporaryDirectory
@@ -54,11 +54,11 @@ extension Serial {
                 #expect(offset.milliseconds.count >= 12 && offset.worst <= 5, "\(path): \(offset.milliseconds)")
                 #expect(try await Probe.complaints(path).isEmpty, "\(path)")
             }
-            // To the frame: three times 120 frames of 1001/30000 s, and the 30 that are left.
+            // The durations are exact: three times 120 frames of 1001/30000 s, and the 30 frames that are left.
             #expect(values(of: "#EXTINF") == ["4.004000,", "4.004000,", "4.004000,", "1.001000,"])
             #expect(values(of: "#EXT-X-TARGETDURATION") == ["4"])
             #expect(text.hasSuffix("#EXT-X-ENDLIST\n"))
-            // Audio continues from segment to segment without a hole or an overlap.
+            // Audio continues from segment to segment without a gap or an overlap.
             let times = try await Probe.times(playlist, "a:0")
             #expect(zip(times, times.dropFirst()).allSatisfy { abs($1 - $0 - 1024.0 / 48000) < 0.0005 })
         }
@@ -77,14 +77,14 @@ extension Serial {
                 #expect(names.count <= 3)
                 for name in names {
                     let file = FileManager.default.contents(atPath: "\(live)/\(name)")
-                    // A fragment, whole: its boxes fill the file.
+                    // The fragment is complete: its boxes fill the file.
                     #expect(Self.isWhole(file ?? Data()), "\(name)")
                 }
                 largest = max(largest, fileNames(in: live).filter { $0.hasSuffix(".m4s") }.count)
                 return !relay.process.isRunning
             }
-            // Three in the playlist, those that left it less than 4 s before a segment ended, which are four or five, the
-            // one that is not in it yet, and the foreign file.
+            // There are three segments in the playlist; four or five that left it less than 4 s before a segment ended;
+            // the segment that is not in it yet; and the foreign file.
             #expect((7...10).contains(largest))
             #expect(FileManager.default.fileExists(atPath: foreign))
             #expect(!FileManager.default.fileExists(atPath: leftOver))
@@ -136,7 +136,7 @@ extension Serial {
             try await eventually("two segments", within: .seconds(15)) {
                 segments(of: (try? String(contentsOfFile: path, encoding: .utf8)) ?? "").count >= 2
             }
-            // What is left fills up in a few seconds.
+            // The remaining space is used up in a few seconds.
             try Data(count: 42_000_000).write(to: URL(fileURLWithPath: ballast))
             try await relay.says("No space left on device", within: .seconds(30))
             try await relay.says("kB are free", within: .seconds(10))
@@ -158,7 +158,7 @@ extension Serial {
         }
 
         @Test(
-            "An HLS directory that cannot be created is reported with the system's error, and used once it can be"
+            "If an HLS directory cannot be created, the system's error is reported, and creating it is tried again"
         )
         func missing() async throws {
             let parent = directory.file("parent")

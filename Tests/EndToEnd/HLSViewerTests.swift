@@ -14,13 +14,13 @@ import Testing
 @testable import Relay
 
 extension Serial {
-    /// An HLS player that reads through whatever interrupts the output.
+    /// An HLS player that continues to read across interruptions of the output.
     @Suite("HLS players during interruptions")
     struct HLSViewerTests {
         private let directory: TemporaryDirectory
         private let live: String
         private let followed: String
-        /// Segments of a second, all of which stay in the playlist, so that it tells what there was to see.
+        /// Segments of one second, all of which stay in the playlist, so that the playlist shows what could be seen.
         private let options = ["segment": "1s", "list": "100"]
 
         init() throws {
@@ -38,7 +38,7 @@ extension Serial {
             try await eventually("\(count) segments", within: .seconds(20)) { segments >= count }
         }
 
-        /// How many frames of 1/30 s the segments before each discontinuity, and behind the last, have.
+        /// For each part of the playlist between two discontinuities, the number of its frames of 1/30 s.
         private var frames: [Int] {
             text.components(separatedBy: "#EXT-X-DISCONTINUITY\n").map { part in
                 part.split(separator: "\n").filter { $0.hasPrefix("#EXTINF:") }
@@ -46,7 +46,7 @@ extension Serial {
             }
         }
 
-        /// ffmpeg, which reads from `server` and writes what it got to `followed`.
+        /// Starts ffmpeg, which plays from `server` and writes to `followed`.
         private func player(_ server: WebServer) throws -> ChildProcess {
             try ChildProcess(
                 "ffmpeg",
@@ -54,8 +54,8 @@ extension Serial {
                     + ["-map", "0", "-c", "copy", followed])
         }
 
-        /// The player must end well, have complained of nothing, found every file, and have every frame that was in the
-        /// playlist, before and behind one interruption.
+        /// Expects that the player ended normally, reported no error and found every file, and that it got every frame
+        /// of the playlist, before and after one interruption.
         private func check(_ player: ChildProcess, _ server: WebServer, from first: UInt32?) async throws {
             #expect(try await player.ending(within: .seconds(30)) == .exited(0))
             #expect(player.errors.isEmpty, "\(player.errors)")
@@ -102,7 +102,7 @@ extension Serial {
                 try await eventually("the output is off air", within: .seconds(5)) {
                     channel.outputs.statuses.first?.state == .paused
                 }
-                // Two seconds of the program are missing, so that there is something to read over.
+                // Two seconds of the program are missing, so there is a gap that the player must pass.
                 let frames = channel.status.program.frames + 60
                 try await eventually("the program goes on", within: .seconds(10)) {
                     channel.status.program.frames >= frames

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// Clients that mean harm, at a listener at which somebody publishes and is recorded.
+    /// Hostile clients of a listener at which a publisher is being recorded.
     @Suite("Hostile RTMP clients")
     struct HostileClientTests {
         private let directory: TemporaryDirectory
@@ -24,7 +24,7 @@ extension SerialPeers {
             (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }
         }
 
-        /// The header of type 0 of a message of `length` bytes (Adobe RTMP 1.0, 5.3.1).
+        /// Returns the header, of type 0, of a message with `length` bytes (Adobe RTMP 1.0, 5.3.1).
         private static func header(_ type: UInt8, length: Int, stream: UInt8 = 0, chunkStream: Int = 3) -> [UInt8] {
             let basic =
                 switch chunkStream {
@@ -35,7 +35,7 @@ extension SerialPeers {
             return basic + [0, 0, 0] + big(length, 3) + [type, stream, 0, 0, 0]
         }
 
-        /// A message in chunks of `chunk` bytes.
+        /// Returns a message in chunks of `chunk` bytes.
         private static func message(_ type: UInt8, _ body: [UInt8], stream: UInt8 = 0, chunk: Int = 128) -> [UInt8] {
             var bytes = header(type, length: body.count, stream: stream)
             for start in stride(from: 0, to: body.count, by: chunk) {
@@ -53,12 +53,13 @@ extension SerialPeers {
         }
         private static func chunkSize(_ size: Int) -> [UInt8] { message(1, big(size, 4)) }
 
-        /// Handshake, `connect` and the wish to publish `key`.
+        /// The handshake, `connect` and the request to publish `key`.
         private static func publishing(_ key: String) -> [UInt8] {
             handshake + message(20, connect) + message(20, publish(key), stream: 1)
         }
 
-        /// Each by its name, what it says, and what it must be told before it is closed.
+        /// The name of each attack, the bytes that the client sends, and the answer that it must get before it is
+        /// disconnected.
         private static let attacks: [(name: String, bytes: [UInt8], answer: String?)] = [
             ("wrong key", publishing("wrong"), "NetStream.Publish.Denied"),
             ("second publisher", publishing("right"), "NetStream.Publish.BadName"),
@@ -94,12 +95,13 @@ extension SerialPeers {
 
         // MARK: The tests
 
-        /// The limit for relay's growth, in KiB, whatever a client without the key does.
+        /// The limit for the growth of relay's memory, in KiB, whatever a client without the key does.
         private static let mostGrowth = 24 << 10
-        /// The limit for a client with the key: a message of 16 MiB, its copy, and what was read of the next, in KiB.
+        /// The limit for a client with the key, in KiB: a message of 16 MiB, its copy, and the part of the next message
+        /// that was read.
         private static let mostGrowthByPublisher = 64 << 10
 
-        /// Returns the memory that relay has now, in KiB; its peak is counted from here on.
+        /// Returns relay's present memory in KiB, and resets its peak.
         private func memory(of relay: RelayProcess) throws -> Int {
             // Writing 5 resets the peak (proc(5)).
             try "5".write(toFile: "/proc/\(relay.process.pid)/clear_refs", atomically: false, encoding: .utf8)
@@ -121,7 +123,7 @@ extension SerialPeers {
             return relay
         }
 
-        /// The film that is published.
+        /// Makes the clip that is published.
         private func clip(seconds: Int) async throws -> String {
             let path = directory.file("clip.mp4")
             try await Clip.make(
@@ -139,7 +141,7 @@ extension SerialPeers {
                     + ["rtmp://127.0.0.1:\(port)/live/right"])
         }
 
-        /// Lets `body` have a client that publishes, and closes its connection.
+        /// Calls `body` with a client that publishes. Closes the client's connection afterwards.
         private func publish(at port: Int, _ body: (RawClient) async throws -> Void) async throws {
             let client = try RawClient(port: port)
             try await client.say(Self.publishing("right"))
@@ -156,7 +158,7 @@ extension SerialPeers {
             }
         }
 
-        /// Ends relay, and expects what was published in the only recording, all of it.
+        /// Ends relay, and expects that the only recording contains everything that was published.
         private func expectRecorded(_ input: String, by relay: RelayProcess) async throws {
             try await relay.says("the publisher is gone", within: .seconds(60))
             let result = try await relay.end(by: SIGINT, within: .seconds(20))
@@ -168,7 +170,7 @@ extension SerialPeers {
 
         @Test("Hostile RTMP clients are disconnected, relay's memory is bounded, and the publisher loses no frame")
         func besidePublisher() async throws {
-            // Clients with a wrong key wait for 5 s after ten of them.
+            // After ten clients with a wrong key, each further one waits for 5 s.
             let (input, port) = (try await clip(seconds: 35), try Ports.free())
             let relay = try await start(port)
             let publisher = try publisher(input, at: port)
@@ -201,7 +203,7 @@ extension SerialPeers {
             let streams = (2..<65_600).flatMap {
                 Self.header(9, length: 0xFF_FFFF, stream: 1, chunkStream: $0) + [UInt8](repeating: 7, count: 128)
             }
-            // Three messages that are never complete, of which the second is too much.
+            // Three messages that are never complete; the second one already exceeds the limit.
             let incomplete = (4..<7).flatMap {
                 Self.header(9, length: 0xFF_FFFF, stream: 1, chunkStream: $0) + [UInt8](repeating: 7, count: 9 << 20)
             }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// Files of all kinds, played from end to end.
+    /// Files of all kinds, which are played from beginning to end.
     @Suite("Input files")
     struct InputTests {
         private let directory: TemporaryDirectory
@@ -25,7 +25,7 @@ extension SerialPeers {
             return try #require(set.finished.first)
         }
 
-        /// The test signal of `seconds`, as a file of relay's own.
+        /// Returns a file that relay has recorded: the test signal of `seconds` seconds.
         private func signal(seconds: Int) async throws -> String {
             let own = directory.file("signal")
             let result = try await RelayProcess.run(
@@ -62,7 +62,7 @@ extension SerialPeers {
             #expect(frames.counters == (0..<210).map { UInt32($0 % 60) })
             let audio = try await DecodedAudio(path)
             #expect(abs(audio.samples.count - 7 * 48_000) <= 1024)
-            // The tone of the signal has whole periods in a second: it continues over each seam.
+            // A second of the signal's tone contains whole periods, so the tone continues across each repetition.
             #expect(audio.beeps.count == 7)
             for (index, beep) in audio.beeps.enumerated() {
                 #expect(abs(beep - index * 48_000) < 240, "\(audio.beeps)")
@@ -141,7 +141,7 @@ extension SerialPeers {
         func loadedLibraries() async throws {
             let relay = try RelayProcess(Shape.small + ["--record", set.directory])
             try await eventually("the recording has begun", within: .seconds(30)) { !set.open.isEmpty }
-            // Each read gives a page at most, and `String(contentsOfFile:)` is content with the first.
+            // Each read returns at most a page, and `String(contentsOfFile:)` reads only once.
             let file = try #require(FileHandle(forReadingAtPath: "/proc/\(relay.process.pid)/maps"))
             var data = Data()
             while let page = try file.read(upToCount: 1 << 16), !page.isEmpty { data += page }
@@ -152,7 +152,8 @@ extension SerialPeers {
             #expect(result.ending == .exited(0), "\(result.log)")
         }
 
-        /// Empty files of libavfilter's names, which the loader finds before the good one and cannot load.
+        /// Makes empty files with the names of libavfilter, which the loader finds before the real library and cannot
+        /// load.
         private func withoutFilters() throws -> [String: String] {
             let libraries = directory.file("libraries")
             try FileManager.default.createDirectory(atPath: libraries, withIntermediateDirectories: true)
@@ -194,7 +195,7 @@ extension SerialPeers {
         @Test("An input with a variable frame rate is recorded at a constant rate with the same length")
         func variableRate() async throws {
             let input = directory.file("variable.mkv")
-            // Every frame of the first second, then every third.
+            // The clip has every frame of the first second, and then every third frame.
             try await Clip.make(
                 input,
                 [

@@ -5,10 +5,11 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// Live inputs, recorded: every frame from the first one shown, and audio where it is in what was sent.
+    /// Recordings of live inputs: they contain every frame from the first visible one on, and audio that is as much in
+    /// sync as what was sent.
     @Suite("Live inputs")
     struct LiveInputTests {
-        /// How far audio may be from where the sender has it, against the video, in milliseconds.
+        /// How far audio may be shifted against the video, compared with what was sent, in milliseconds.
         private static let tolerance = 2.0
         private static let duration = 8
 
@@ -20,7 +21,7 @@ extension SerialPeers {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        /// The test signal, as a file of relay's own.
+        /// Returns a file that relay has recorded: the test signal.
         private func signal(seconds: Int = 24) async throws -> String {
             let own = directory.file("signal")
             let result = try await RelayProcess.run(
@@ -41,7 +42,7 @@ extension SerialPeers {
             return try #require(set.finished.first, "\(result.log)")
         }
 
-        /// Sends `clip` in real time, as it is.
+        /// Sends `clip` in real time, without re-encoding.
         private func send(_ clip: String, _ format: [String], to address: String) throws -> ChildProcess {
             try ChildProcess(
                 "ffmpeg", ["-v", "error", "-nostdin", "-re", "-i", clip, "-c", "copy"] + format + [address])
@@ -128,7 +129,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "After a killed publisher another one with a new frame size continues the program, for outputs and files"
+            "If a publisher is killed, another one with a new frame size continues the program, at outputs and in files"
         )
         func publishersChange() async throws {
             let clip = try await signal()
@@ -161,8 +162,8 @@ extension SerialPeers {
                 #expect(zip(times, times.dropFirst()).allSatisfy { abs($1 - $0 - 1.0 / 30) < 0.002 }, "\(times)")
                 #expect(try await Probe.complaints(file).isEmpty)
             }
-            // One publisher's frames, a frame that stands, the other's. Where a publisher ends, the frame before its last
-            // may be left out; otherwise every frame is there.
+            // The counters are those of one publisher, then a held frame, then those of the other publisher. Where a
+            // publisher ends, the last but one frame may be missing. All other frames are there.
             let counters = try await DecodedFrames(path).counters.compactMap(\.self)
             let change = try #require(counters.indices.dropFirst().first { counters[$0] < counters[$0 - 1] })
             #expect(counters[change] < 30)

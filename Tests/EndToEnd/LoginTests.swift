@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// The logins of Adobe's and Limelight's servers.
+    /// Logins to RTMP servers in the ways of Adobe and of Limelight.
     @Suite("RTMP logins")
     struct LoginTests {
         @Test(
@@ -19,7 +19,7 @@ extension SerialPeers {
             #expect(result.ending == .exited(0), "\(result.log)")
             try await eventually("the server has seen the end", within: .seconds(5)) { server.lines.count >= 3 }
             #expect(server.lines.count == 3)
-            // All frames and the decoder's configuration.
+            // The number includes all frames and the decoder configuration.
             #expect(server.lines.last == "frames 121")
             #expect(!result.log.contains("horse") && !result.log.contains("bob"))
         }

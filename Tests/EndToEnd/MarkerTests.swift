@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// A moment that is marked while the program is on air, in all that can carry it.
+    /// A marked moment of the program, in everything that can contain it.
     @Suite("Markers")
     struct MarkerTests {
         private let directory: TemporaryDirectory
@@ -14,7 +14,8 @@ extension SerialShows {
 
         private static let words = #"Goal! "3:1" ⚽️"#
 
-        /// The words are at `moment` of the program, where that is known, in their place among the frames, and once.
+        /// Expects that the words are in the stream once, between the right frames, and at `moment` of the program if
+        /// that is known.
         private func expectText(_ path: String, at moment: Double?) throws {
             let tags = try FLVStream(path).tags
             let places = tags.indices.filter { tags[$0].body.starts(with: Data([2, 0, 10]) + Data("onTextData".utf8)) }
@@ -23,20 +24,20 @@ extension SerialShows {
             let words = Data(Self.words.utf8)
             let ending = Data("text".utf8) + [2, 0, UInt8(words.count)] + words + [0, 0, 9]
             #expect(tags[place].kind == .data && tags[place].body.suffix(ending.count) == ending, "\(path)")
-            // Frames, not configurations, which are a body's second byte.
+            // Counts frames and not configurations; the second byte of the body distinguishes them.
             let frames = tags.indices.filter { tags[$0].kind == .video && tags[$0].body.dropFirst().first == 1 }
             let (before, after) = (frames.filter { $0 < place }, frames.filter { $0 > place })
             #expect(!before.isEmpty && before.allSatisfy { tags[$0].time <= tags[place].time }, "\(path)")
             #expect(!after.isEmpty && after.allSatisfy { tags[$0].time >= tags[place].time }, "\(path)")
             guard let moment else { return }
-            // The first frame is the program's, and is shown at its composition time.
+            // The first frame is the program's first frame, and is shown at its composition time.
             let first = tags[try #require(frames.first)]
             let start = first.time + first.body.dropFirst(2).prefix(3).reduce(0) { $0 << 8 | Int($1) }
             let distance = Double(tags[place].time - start) / 1000
             #expect(abs(distance - moment) < 0.003, "\(path): \(distance) is not \(moment)")
         }
 
-        /// The date in a line, behind the name of its tag or attribute.
+        /// Returns the date in a line, which follows the name of its tag or attribute.
         private func date(_ line: Substring?, behind prefix: String) throws -> Double {
             let line = try #require(line)
             let start = try #require(line.range(of: prefix)?.upperBound)
@@ -55,7 +56,7 @@ extension SerialShows {
             let tag = "#EXT-X-PROGRAM-DATE-TIME:"
             let first = try date(lines.first { $0.hasPrefix(tag) }, behind: tag)
             #expect(abs(start - first - moment) < 0.003, "\(start) - \(first) is not \(moment)")
-            // In front of the segment that it lies in.
+            // The marker is in front of the segment that contains it.
             let own = try date(lines[..<place].last { $0.hasPrefix(tag) }, behind: tag)
             let length = try #require(Double(lines[place + 1].dropFirst("#EXTINF:".count).dropLast()))
             #expect(own - 0.002 <= start && start < own + length + 0.002)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialRecordings {
-    /// What was on air, made again from the recordings of its sources.
+    /// A show that was on air and is rendered again from the recordings of its sources.
     @Suite("Rendering a recorded show")
     struct MendedShowTests {
         private struct Listing: Decodable {
@@ -35,7 +35,8 @@ extension SerialRecordings {
             #expect(aired.lumas.count == 240 && whole.count == 240)
             let other = zip(whole, aired.lumas).enumerated().filter { abs($1.0 - $1.1) > 2 }
             #expect(other.isEmpty, "\(other)")
-            // From the middle of a scene on, in the second half of frame 45 and in the first of frame 200.
+            // This part begins in the middle of a scene, in the second half of frame 45, and ends in the first half of
+            // frame 200.
             let formatter = ISO8601DateFormatter()
             formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
             let time = { (milliseconds: Int64) in
@@ -81,12 +82,12 @@ extension SerialRecordings {
             let frames = zip(mended, aired).enumerated()
             let cuts = frames.filter { Camera.shows($1.0) != Camera.shows($1.1) }
             #expect(aired.contains(where: Camera.shows) && cuts.isEmpty, "\(cuts)")
-            // A hole that is left out is two seconds, which are thirty steps.
+            // If a gap were left out, frames would be wrong by two seconds, which are thirty steps of luma.
             let others = frames.filter { Camera.shows($1.1) && abs($1.0 - $1.1) > 6 }
             #expect(others.isEmpty, "\(others)")
         }
 
-        /// A stream of six seconds, each frame half a step lighter than the one before.
+        /// A stream of six seconds. Each frame is half a step of luma lighter than the previous one.
         private struct Camera {
             let address: String
             let file: String
@@ -107,11 +108,11 @@ extension SerialRecordings {
                         + ["\(address)?pkt_size=1316"])
             }
 
-            /// Whether a frame of this luma is one of it.
+            /// Whether a frame with this luma belongs to the camera.
             static func shows(_ luma: Int) -> Bool { luma > 100 }
         }
 
-        /// A program of `inputs` that is recorded, each input beside it.
+        /// Starts a program of `inputs` that is recorded, together with a recording of each input.
         private func start(
             _ inputs: [String], _ arguments: [String] = []
         ) throws -> (relay: RelayProcess, api: APIClient) {
@@ -122,7 +123,7 @@ extension SerialRecordings {
             return (relay, APIClient(base: "http://127.0.0.1:\(port)"))
         }
 
-        /// Puts a scene on air at a frame, or at once, and returns the frame that it was at.
+        /// Puts a scene on air at a frame, or at once. Returns the frame at which the scene went on air.
         private func put(
             _ scene: String, at frame: Int? = nil, _ api: APIClient, _ more: String = ""
         ) async throws -> Int {
@@ -138,7 +139,7 @@ extension SerialRecordings {
             }
         }
 
-        /// A show of 8 s with two cuts and a transition, of two sources whose frames can be told from each other.
+        /// Records a show of 8 s with two cuts and a transition between two sources whose frames can be distinguished.
         private func record() async throws {
             let low = try await shows.clip("low", luma: "40+4*mod(N\\,25)", frames: 50)
             let high = try await shows.clip("high", luma: "148+3*mod(N\\,25)", frames: 50)
@@ -155,7 +156,7 @@ extension SerialRecordings {
             try #require(frame < 200, "the machine stood still for seconds")
         }
 
-        /// The files of a channel, in order.
+        /// Returns the files of a channel, in order.
         private func listed(_ channel: String) async throws -> [Listing.Segment] {
             let relay = try RelayProcess(["recordings", "list", directory.file("rec"), "--json"])
             #expect(try await relay.finished(within: .seconds(60)).ending == .exited(0))
@@ -163,7 +164,7 @@ extension SerialRecordings {
             return listing.segments.filter { $0.channel == channel }.sorted { $0.start < $1.start }
         }
 
-        /// Each frame of the program, and when it began, in milliseconds since 1970.
+        /// Returns each frame of the program, and when the program began, in milliseconds since 1970.
         private func aired() async throws -> (lumas: [Int], start: Int64) {
             let files = try await listed("relay")
             var lumas: [Int] = []
@@ -171,7 +172,7 @@ extension SerialRecordings {
             return (lumas, try #require(files.first).start)
         }
 
-        /// Each frame of a show that is made as the first lines of its run-down say.
+        /// Returns each frame of a show that is rendered by the commands in the first lines of its run-down.
         private func remade(_ name: String, _ limits: [String]) async throws -> [Int] {
             let path = directory.file("\(name).yaml")
             let written = try await RelayProcess.run(
@@ -183,7 +184,7 @@ extension SerialRecordings {
             for command in commands {
                 let words = command.split(separator: " ").dropFirst(2).map { word in
                     if word == "show.yaml" { return path }
-                    // What it makes lies beside it.
+                    // The output files are put into the test's directory.
                     return word.contains(".mp4") ? directory.file("\(name)-\(word)") : String(word)
                 }
                 let result = try await RelayProcess.run(words)

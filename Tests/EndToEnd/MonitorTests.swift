@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// What is watched of the program, and its loudness.
+    /// Monitoring of the program: its loudness, silence, and black or frozen video.
     @Suite("Monitoring of the program")
     struct MonitorTests {
         private let directory: TemporaryDirectory
@@ -36,7 +36,7 @@ extension SerialShows {
 
         @Test("Audio of -35 LUFS and of -16 LUFS is sent at -23 LUFS, in sync with its video", arguments: [-35.0, -16])
         func leveled(input: Double) async throws {
-            // The test signal, at another level.
+            // The test signal is the input, at another level.
             let plain = directory.file("plain")
             let result = try await RelayProcess.run(
                 Shape.small + ["--unpaced", "--duration", "40s", "--record", plain])
@@ -55,7 +55,8 @@ extension SerialShows {
             let own = try await AVOffset(signal, frames: try await DecodedFrames(signal)).milliseconds.sorted()
             let frames = try await DecodedFrames(recording)
             #expect(frames.breaks.isEmpty)
-            // At -23 LUFS beeps are too quiet to be found, and before the level is reached, too loud or too quiet.
+            // At -23 LUFS the beeps are too quiet to be found, so they are amplified here. Before the loudness reaches
+            // its target, beeps are too loud or too quiet.
             let louder = directory.file("louder.mkv")
             try await Clip.make(louder, ["-i", recording, "-c:v", "copy", "-af", "volume=6dB", "-c:a", "pcm_f32le"])
             let found = try await AVOffset(louder, frames: frames).milliseconds.suffix(15)

@@ -24,7 +24,7 @@ extension SerialRecordings {
                     + arguments, environment: ["XDG_STATE_HOME": state.path])
         }
 
-        /// Waits until `set` has two finished files more.
+        /// Waits until `set` contains two more finished files.
         private func records(_ set: RecordingSet, _ relay: RelayProcess) async throws {
             let before = set.finished.count
             do {
@@ -37,7 +37,8 @@ extension SerialRecordings {
             }
         }
 
-        /// Ends the program, whose files are in `sets`, and expects that they and the gaps of its log have each frame, once.
+        /// Ends relay, whose files are in `sets`. Expects that these files and the gaps in the log together contain
+        /// each frame once.
         private func check(_ relay: RelayProcess, _ sets: RecordingSet...) async throws {
             let result = try await relay.end(by: SIGINT, within: .seconds(10))
             #expect(result.ending == .exited(0), "\(result.log)")
@@ -55,7 +56,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A recording uses its disk whenever it is mounted, and the directory underneath before the first mount",
+            "A recording uses its disk while the disk is mounted, and the directory underneath before the first mount",
             arguments: ["", "/recordings"])
         func whileRecording(below: String) async throws {
             let under = RecordingSet(directory: disks.under + below)
@@ -64,17 +65,18 @@ extension SerialRecordings {
             )
             let relay = try relay(disks.path + below)
             try await relay.says("segment opened", within: .seconds(20))
-            // A second after the start the disk is mounted.
+            // The disk is mounted a second after the start.
             try await eventually("something is recorded", within: .seconds(10)) { !under.finished.isEmpty }
             try disks.mount(disks.first)
             try await records(first, relay)
             let before = fileNames(in: under.directory)
             #expect(under.open.isEmpty)
-            // Another disk comes in its place.
+            // Another disk is mounted in place of the first one.
             try disks.unmount()
             try disks.mount(disks.second)
             try await records(second, relay)
-            // It is unmounted, and mounted again, twice; the first time for long enough to be noticed.
+            // The disk is unmounted and mounted again, twice. The first time it is away for long enough that relay
+            // notices it.
             try disks.unmount()
             try await relay.says("its disk is not mounted at \(disks.path)", within: .seconds(10))
             #expect(fileNames(in: under.directory) == before)

@@ -11,10 +11,10 @@ import Testing
 @testable import Relay
 
 extension SerialPeers {
-    /// Outputs that come and go while the program runs, through the interface that a control surface calls.
+    /// Outputs that are added and removed while the program runs, by the interface that the API uses.
     @Suite("Outputs at run time")
     struct OutputSetTests {
-        /// What a server receives of 8 s while `changes` happen to other outputs.
+        /// Returns what a server receives in 8 s while other outputs are changed by `changes`.
         private func received(
             _ changes: @escaping @Sendable (Channel) async throws -> Void
         ) async throws -> [String] {

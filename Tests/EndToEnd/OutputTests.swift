@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Serial {
-    /// What the three kinds of output hold in the end.
+    /// What the three kinds of output contain at the end.
     @Suite("Outputs")
     struct OutputTests {
         private let directory: TemporaryDirectory
@@ -43,7 +43,7 @@ extension Serial {
         @Test("An RTMP output whose server starts late sends the program from its first frame")
         func lateServer() async throws {
             let server = try RTMPServer()
-            // A server takes seconds to start on a busy machine, and all of it is to wait for it.
+            // On a busy machine, the server takes seconds to start. The output's queue must hold all frames until then.
             let relay = try RelayProcess(Shape.small + ["--duration", "6s", "--rtmp", server.url() + "#queue=10s"])
             try await relay.says("Connection refused", within: .seconds(5))
             try await server.start()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// What stands over a program, and what is shown over its changes, as it was recorded.
+    /// Overlays in front of a program, and stingers over its changes, as they were recorded.
     @Suite("Overlays")
     struct OverlayTests {
         private let studio: Studio
@@ -13,7 +13,7 @@ extension SerialShows {
 
         init() throws { studio = try Studio() }
 
-        /// An image of the left half of the frame, half opaque.
+        /// Makes an image that covers the left half of the frame, with half opacity.
         private func logo() async throws -> String {
             try await studio.make(
                 "logo.png", "color=white:size=160x180,format=rgba,colorchannelmixer=aa=0.5", ["-frames:v", "1"])
@@ -58,7 +58,7 @@ extension SerialShows {
             try await studio.pass(changed + 30, api)
             #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
             let frames = try await studio.recorded()
-            // The frames' number stands on the right, where the short text has nothing.
+            // The frame number is on the right, where the short text draws nothing.
             let clock = frames[..<changed].map(\.right)
             #expect(clock.allSatisfy { $0 >= 3 } && Set(clock).count > 1, "\(clock)")
             #expect(frames[changed + 5..<changed + 20].allSatisfy { $0.right <= 1 && $0.left > 0 })

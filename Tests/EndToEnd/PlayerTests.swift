@@ -5,20 +5,20 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// Players that pull what is on air by RTMP: ffmpeg, which keeps what it gets.
+    /// Players that play the program from relay by RTMP. The players are ffmpeg, which stores what it receives.
     @Suite("Players that connect to relay")
     struct PlayerTests {
         private let directory: TemporaryDirectory
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// A player that writes what it gets, as it is, to the file `name`.
+        /// Starts a player that writes what it receives, unchanged, to the file `name`.
         private func play(_ url: String, into name: String) throws -> ChildProcess {
             try ChildProcess(
                 "ffmpeg", ["-v", "error", "-nostdin", "-i", url, "-c", "copy", "-f", "flv", directory.file(name)])
         }
 
-        /// Every frame of `name` is there once and in order, from a keyframe on, and audio is with it.
+        /// Expects that `name` contains every frame once and in order, from a keyframe on, together with the audio.
         @discardableResult
         private func check(_ name: String, hasFlashes: Bool = true) async throws -> ClosedRange<UInt32> {
             let path = directory.file(name)
@@ -58,10 +58,10 @@ extension SerialPeers {
             #expect(result.ending == .exited(0), "\(result.log)")
             for player in [first, sleepy, late] { try await player.ending(within: .seconds(20)) }
             let (whole, joined) = (try await check("first.flv"), try await check("late.flv"))
-            // To the program's last frame, and from a keyframe: the GOP lasts 60 frames.
+            // The files end with the program's last frame and begin with a keyframe; a GOP has 60 frames.
             #expect(whole.upperBound == 419 && joined.upperBound == 419)
             #expect(whole.lowerBound % 60 == 0 && joined.lowerBound % 60 == 0 && joined.lowerBound > whole.lowerBound)
-            // What the sleeper missed, if it slept too long, is whole GOPs' ends: nothing is damaged, nothing comes twice.
+            // If the player slept too long, it missed the ends of whole GOPs: no frame is damaged or repeated.
             let slept = try await DecodedFrames(directory.file("sleepy.flv")).counters.compactMap(\.self)
             #expect(slept.last == 419 && zip(slept, slept.dropFirst()).allSatisfy { $0 < $1 })
             #expect(try await Probe.complaints(directory.file("sleepy.flv")).isEmpty)
@@ -124,7 +124,7 @@ extension SerialPeers {
             )
             #expect(got.video.count > 60 && sent.video.suffix(got.video.count) == got.video[...])
             #expect(got.audio.count > 100 && sent.audio.contains(got.audio))
-            // Its files last as long as it does.
+            // The authority's files are deleted when the authority is released.
             withExtendedLifetime(authority) {}
         }
 

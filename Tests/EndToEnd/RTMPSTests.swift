@@ -21,7 +21,7 @@ extension SerialPeers {
             ["--output", "rtmps://\(host):\(port)/live/program#\(options)"]
         }
 
-        /// A program that the server got whole.
+        /// Expects that the server got a complete program of `count` frames.
         private func check(_ server: RTMPServer, frames count: UInt32) async throws {
             let path = try await server.recording()
             let frames = try await DecodedFrames(path)
@@ -108,7 +108,7 @@ extension SerialPeers {
             try await server.hasReceived(bytes: 500_000, within: .seconds(10))
             let before = try relay.process.memory("VmRSS")
             front.freeze()
-            // Found by the kernel (TCP_USER_TIMEOUT) or by the writer, whichever is first.
+            // The failure is detected by the kernel (TCP_USER_TIMEOUT) or by the writer, whichever is first.
             try await relay.says("cause=lost", within: .seconds(40))
             #expect(["Connection timed out", "stopped reading"].contains { relay.process.errors.contains($0) })
             let after = try relay.process.memory("VmHWM")
@@ -141,7 +141,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("If a proxy refuses a connection, or cannot reach the server, the two errors differ")
+        @Test("A proxy that refuses a connection causes another error than a proxy that cannot reach the server")
         func proxyRefusals() async throws {
             let server = try await RTMPServer.running()
             let (http, socks) = (try await TestProxy.http(target: server.port), try await TestProxy.socks())

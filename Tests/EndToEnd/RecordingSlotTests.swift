@@ -13,8 +13,7 @@ import Testing
 @testable import Relay
 
 extension SerialRecordings {
-    /// Recordings that are started and stopped while the channel is on air, through the interface that a control surface
-    /// calls.
+    /// Recordings that are started and stopped while the channel is on air, by the interface that the API uses.
     @Suite("Recordings that start and stop on air")
     struct RecordingSlotTests {
         private let directory: TemporaryDirectory
@@ -28,7 +27,7 @@ extension SerialRecordings {
             }
         }
 
-        /// Runs `changes` beside a channel of `arguments` with a long GOP, and returns how the channel ended.
+        /// Runs a channel with `arguments` and a long GOP while `changes` happen. Returns how the channel ended.
         private func run(
             _ arguments: [String], _ changes: @escaping @Sendable (Channel) async throws -> Void
         ) async throws -> ChannelEnd {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialRecordings {
-    /// What the files of a recording are, what they are called, and when one ends.
+    /// The contents and names of the files of a recording, and when a file ends.
     @Suite("Recordings")
     struct RecordingTests {
         private let directory: TemporaryDirectory
@@ -32,7 +32,7 @@ extension SerialRecordings {
             let before = set.finished.count
             try disk.freeze()
             defer { disk.thaw() }
-            // The length of the fault is what is tested: so much of the program must be kept meanwhile.
+            // The test needs a fault of this length: for this time, the program must be kept in memory.
             try await server.receives(.seconds(10))
             #expect(set.finished.count <= before + 1, "the disk did stop")
             disk.thaw()
@@ -76,7 +76,8 @@ extension SerialRecordings {
             #expect(result.ending == .exited(0), "\(result.log)")
             #expect(set.finished.count >= 4)
             #expect(DecodedFrames.breaks(in: try await set.counters()).isEmpty)
-            // `20261121T140310.123Z`: the second is even, and what is behind it less than two frames.
+            // In a name such as `20261121T140310.123Z`, the second must be even, and the milliseconds less than two
+            // frames.
             for path in set.finished.dropFirst() {
                 let name = path.suffix(24)
                 let second = try #require(Int(name.dropFirst(13).prefix(2)))

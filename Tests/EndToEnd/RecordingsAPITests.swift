@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// Recordings by HTTP, asked for while relay records.
+    /// Recordings that are read by HTTP while relay records.
     @Suite("Recordings over HTTP")
     struct RecordingsAPITests {
         private struct List: Decodable {
@@ -25,7 +25,7 @@ extension SerialShows {
             let detail: String?
         }
 
-        /// A relay that records files of 4 s and answers by HTTP.
+        /// A relay that records files of 4 s and has an HTTP API.
         private struct Recorder {
             let relay: RelayProcess
             let directory: TemporaryDirectory
@@ -50,7 +50,7 @@ extension SerialShows {
 
             func curl(_ arguments: [String]) async throws -> String { try await run("curl", ["-s"] + arguments) }
 
-            /// The status and what a request is answered with.
+            /// Sends a request, and returns the status and the body of the answer.
             func ask(_ method: String, _ path: String, body: String? = nil) async throws -> (Int, String) {
                 let content = body.map { ["-H", "Content-Type: application/json", "-d", $0] } ?? []
                 let text = try await curl(["-X", method, "-w", "\n%{http_code}", base + path] + content)
@@ -104,7 +104,7 @@ extension SerialShows {
                 let recorded = try await frames(of: recorder.path + "/" + file.name)
                 #expect(shown == recorded && shown.count == file.frames, "\(file.name)")
             }
-            // Time starts again with each file.
+            // The times start again with each file, so there is a discontinuity between two files.
             let (first, last) = (try #require(files.first), try #require(files.last))
             let text = try await recorder.curl([playlist + "\(first.start)&to=\(last.end)"])
             #expect(text.matches(of: /#EXT-X-DISCONTINUITY\n/).count == files.count - 1, "\(text)")
@@ -114,7 +114,7 @@ extension SerialShows {
             try await recorder.end()
         }
 
-        /// A hash of each coded frame.
+        /// Returns a hash of each coded frame.
         private func frames(of path: String) async throws -> [String] {
             try await codedPackets(of: path).filter { $0.hasPrefix("0,") }
                 .compactMap { $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) } }
@@ -156,7 +156,7 @@ extension SerialShows {
             try await recorder.end()
             let verified = try await RelayProcess.run(["recordings", "verify", recorder.path])
             #expect(verified.ending == .exited(0) && verified.log.contains("no frame missing"), "\(verified.log)")
-            // The command makes the same file, now that the recordings are closed.
+            // When the recordings are closed, the command makes the same file.
             let same = recorder.directory.file("same.mp4")
             let exported = try await RelayProcess.run(
                 ["recordings", "export", recorder.path, "--from", from, "--to", formatter.string(from: end)]
@@ -229,7 +229,7 @@ extension SerialShows {
                 }
                 begin += try await Double(DecodedFrames(file).counters.count) / 30
             }
-            // One that comes when its file is closed begins the next one.
+            // A marker that arrives while its file is being closed is a chapter at the beginning of the next file.
             #expect(moments.count == 1)
             for moment in moments {
                 #expect(

@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 
 extension SerialRecordings {
-    /// `relay recordings`: what it says of real recordings, after real faults.
+    /// `relay recordings`: its reports about real recordings after real faults.
     @Suite("relay recordings")
     struct RecordingsTests {
-        /// What `relay recordings … --json` prints, as far as the tests look at it.
+        /// The part of the output of `relay recordings … --json` that the tests check.
         private struct Report: Decodable {
             struct Missing: Decodable {
                 let from: String
@@ -147,10 +147,10 @@ extension SerialRecordings {
             let gap = try #require(told.first)
             #expect(told.count == 1 && listing.gaps.count == 1)
             #expect(listing.segments.map(\.name) == set.finished.map { String($0.split(separator: "/").last ?? "") })
-            // Times of one frame that were rounded in different ways.
+            // Both are times of one frame, which were rounded in different ways.
             #expect(abs(listing.segments[before - 1].wholeEnd - gap.fromPts) <= 1)
             #expect(listing.segments[before].programStart == gap.toPts)
-            // The frames carry their numbers: what is missing can be counted.
+            // The frames contain their numbers, so the missing frames can be counted.
             let files = try await set.frames().map { $0.counters.compactMap(\.self) }
             let span = Int(try #require(files[before].first)) - Int(try #require(files[before - 1].first))
             let missing = span - files[before - 1].count

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// Shows that are made faster than the clock.
+    /// Shows that are rendered faster than real time.
     @Suite("Rendered shows")
     struct RenderTests {
         private let directory: TemporaryDirectory
@@ -26,7 +26,7 @@ extension SerialShows {
             files = ShowFiles(directory: directory)
         }
 
-        /// Twelve frames, of which the middle ones hide what is below.
+        /// Makes a stinger of twelve frames. The frames in its middle are opaque.
         private func card() async throws -> String {
             let path = directory.file("card.mov")
             let alpha = "format=rgba,geq=r=128:g=128:b=128:a='255*between(N,4,8)'"
@@ -61,12 +61,12 @@ extension SerialShows {
             #expect(rendered.count == 120 && aired.count == 120)
             let other = zip(rendered, aired).enumerated().filter { abs($1.0 - $1.1) > 1 }
             #expect(other.isEmpty, "\(other)")
-            // Before the encoders, whose decisions differ, they are equal to the bit.
+            // The frames before the encoder are identical. The encoders may make different decisions.
             let hashes = try ["live.txt", "made.txt"].map { name in
                 try String(contentsOfFile: directory.file(name), encoding: .utf8).split(separator: "\n")
             }
             #expect(hashes[0] == hashes[1] && hashes[0].count == 121)
-            // A stinger is as long as its file, which is known when that was read.
+            // A stinger is as long as its file, so its length is known only when the file was read.
             let short = try files.show(
                 "segments:\n  - {source: white, duration: 0.3s, transition: {type: stinger, name: card}}\n")
             let refused = try await RelayProcess.run(
@@ -137,7 +137,7 @@ extension SerialShows {
                     fileNames(in: "\(disk.path)/\(hidden)").contains { $0.contains(".mp4") }
                 }
             }
-            // What is left is less than the reserve, a tenth of the disk.
+            // The space that is left is less than the reserve, which is a tenth of the disk.
             try Data(count: 61_500_000).write(to: URL(fileURLWithPath: ballast))
             let result = try await relay.finished(within: .seconds(30))
             #expect(result.ending == .exited(73), "\(result)")
@@ -170,7 +170,7 @@ extension SerialShows {
             #expect(result.ending == .exited(0) && result.log.contains("51 frames"), "\(result)")
             let seen = try await files.seen(in: output)
             #expect(seen == (0..<51).map { "\(min($0, 29))" })
-            // One that plays to its end is over there.
+            // A segment that plays to the end of its file cannot begin after that end.
             let over = try await RelayProcess.run(
                 ["render", try files.show("segments: [{file: ramp.mp4, in: 10s}]"), "-o", directory.file("over.mp4")]
                     + Shape.small)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Serial {
-    /// A program that is encoded twice.
+    /// A program that is encoded more than once.
     @Suite("Renditions")
     struct RenditionTests {
         private let directory: TemporaryDirectory
@@ -14,7 +14,8 @@ extension Serial {
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// The frames of a file of another size than the program's, whose numbers are read in that of the program.
+        /// Decodes a file whose frame size differs from the program's. The frames are scaled to the program's size, so
+        /// that their numbers can be read.
         private func frames(_ path: String) async throws -> DecodedFrames {
             let scaled = directory.file("scaled.mkv")
             try await Clip.make(
@@ -26,7 +27,7 @@ extension Serial {
             return try await DecodedFrames(scaled)
         }
 
-        /// Which frames of a file are keyframes, in the order in which they are shown.
+        /// Returns the positions of the keyframes of a file, in presentation order.
         private func keyframes(_ path: String) async throws -> [Int] {
             let text = try await run(
                 "ffprobe",
@@ -59,12 +60,13 @@ extension Serial {
                     + ["--record", recorded.directory, "--record-rendition", "archive", "--segment", "2500ms"])
             #expect(result.ending == .exited(0), "\(result.log)")
             #expect(!result.log.contains("left out"), "\(result.log)")
-            // The program's own encoding.
+            // This is the program's own encoding.
             let received = try await receiver.recording()
             let own = try await DecodedFrames(received)
             #expect(own.breaks.isEmpty && own.span == 0...239)
             #expect(try await keyframes(received) == [0, 60, 120, 180])
-            // The other one: the recorder's cuts are its keyframes, and between them its own GOP.
+            // This is the rendition: each file begins with a keyframe at the recorder's cut, and then has the
+            // rendition's own GOP.
             let lengths = [75, 75, 75, 15]
             #expect(recorded.finished.count == lengths.count)
             var (numbers, hashes, samples): ([UInt32?], [String], Int) = ([], [], 0)
@@ -75,7 +77,7 @@ extension Serial {
                 #expect(try await keyframes(path) == Array(stride(from: 0, to: length, by: 30)), "\(path)")
                 #expect(try await Probe.times(path, "v:0").first == 0)
                 if length > 30 {
-                    // A beep with which a further file begins may be faded in.
+                    // If a file other than the first begins with a beep, this beep may be faded in.
                     let isFirst = path == recorded.finished[0]
                     let offset = try await AVOffset(path, frames: seen, joins: isFirst ? [] : [0])
                     #expect(offset.milliseconds.count >= 2 && offset.worst <= 10, "\(offset.milliseconds)")
@@ -88,7 +90,7 @@ extension Serial {
             #expect(samples == (240 * 1600 + 1023) / 1024 * 1024)
             let file = try Data(contentsOf: URL(fileURLWithPath: recorded.finished[0]))
             for setting in ["bitrate=3000", "keyint=30 "] { #expect(file.range(of: Data(setting.utf8)) != nil) }
-            // Outputs of the same rendition get the same frames.
+            // All outputs of a rendition get the same frames.
             let playlist = directory.file("live/index.m3u8")
             #expect(try await Probe.frameHashes(playlist) == hashes)
             let verified = try await RelayProcess.run(["recordings", "verify", recorded.directory])
@@ -106,7 +108,7 @@ extension Serial {
             #expect(result.log.contains("frames are left out of the rendition huge"), "\(result.log)")
             let own = try await DecodedFrames(try await receiver.recording())
             #expect(own.breaks.isEmpty && own.span == 0...239)
-            // What it has is in its place, and all of the audio beside it.
+            // The frames that were not dropped are at their times, and the audio is complete.
             let path = try #require(recorded.finished.first)
             let seen = try await frames(path)
             let times = try await Probe.times(path, "v:0")
@@ -151,7 +153,7 @@ extension Serial {
             #expect(recorded.finished.count == 2 && numbers.first == 0 && DecodedFrames.breaks(in: numbers).isEmpty)
         }
 
-        /// The status and the metrics have the rendition.
+        /// Expects that the status and the metrics contain the rendition.
         private func shows(_ api: APIClient) async throws {
             let status = try await api.ask("GET", "/v1/channels/relay").json()
             let rendition = try #require((status["renditions"] as? [[String: Any]])?.first)

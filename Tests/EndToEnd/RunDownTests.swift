@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// Shows that are played by themselves.
+    /// Shows that relay plays by itself.
     @Suite("Run-downs")
     struct RunDownTests {
         private let directory: TemporaryDirectory
@@ -134,7 +134,7 @@ extension SerialShows {
             let yaml = ["Content-Type: application/yaml"]
             let wrong = try await api.ask("PUT", rundown, body: "segments:\n  - sorce: white\n", headers: yaml)
             #expect(wrong.status == 422 || wrong.status == 400, "\(wrong)")
-            // As many segments as there may be are more than other requests may have.
+            // A run-down with the maximum number of segments is longer than other requests may be.
             let segment = #"{"source":"white","duration":"90s","name":"A name that says what is to be seen"}"#
             let long = try await api.ask(
                 "PUT", rundown,
@@ -152,7 +152,8 @@ extension SerialShows {
                 let scene = try await api.ask("GET", "/v1/channels/relay/program").json()["scene"] as? [String: Any]
                 return scene?["sources"] as? [String] == ["file"]
             }
-            // The file is not to be had by its name: taken away from and back, the preview stays, and it is resumed.
+            // The file of the segment cannot be put on air by a name. So after a take, the preview stays in the
+            // preview, and only a resume brings the segment back.
             for _ in 0..<2 {
                 #expect(try await api.ask("POST", "/v1/channels/relay/take").status == 200)
                 try await eventually("the preview is on air", within: .seconds(10)) {

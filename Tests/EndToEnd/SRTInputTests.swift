@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// What comes by SRT, from FFmpeg and from srt-live-transmit.
+    /// SRT inputs that get their streams from FFmpeg and from srt-live-transmit.
     @Suite("SRT inputs")
     struct SRTInputTests {
         private let directory: TemporaryDirectory
@@ -16,7 +16,7 @@ extension SerialPeers {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        /// A transport stream of another encoder, with B-frames.
+        /// Makes a transport stream of another encoder, with B-frames.
         private func clip(seconds: Int = 8) async throws -> String {
             let path = directory.file("clip\(seconds).ts")
             try await Clip.make(
@@ -27,7 +27,7 @@ extension SerialPeers {
             return path
         }
 
-        /// Plays `clip` at its own pace to `address`, by FFmpeg, which counts times in microseconds.
+        /// Sends `clip` in real time to `address` with FFmpeg, whose SRT options are in microseconds.
         private func play(_ clip: String, to address: String) throws -> ChildProcess {
             try ChildProcess(
                 "ffmpeg",
@@ -43,8 +43,8 @@ extension SerialPeers {
             try RelayProcess(["--input", address, "--copy", "--record", set.directory] + more)
         }
 
-        /// Every NAL unit and frame of AAC of `clip` is recorded, from the first keyframe on, but for the last frame: a demuxer
-        /// cannot know that it is whole.
+        /// Expects that every NAL unit and every AAC frame of `clip` is recorded, from the first keyframe on. The last
+        /// frame may be missing, because a demuxer cannot know that it is complete.
         private func checkCopied(_ clip: String) async throws {
             #expect(set.finished.count == 1)
             let (sent, arrived) = (try await CodedUnits(clip), try await CodedUnits(try #require(set.finished.first)))
@@ -98,7 +98,7 @@ extension SerialPeers {
                             "srt://127.0.0.1:\(theirs)?mode=rendezvous&localaddr=127.0.0.1&localport=\(ours)"
                         )
                     }
-                // What FFmpeg sends by UDP waits in no buffer, so srt-live-transmit passes it on as it comes.
+                // FFmpeg does not buffer what it sends by UDP, so srt-live-transmit passes on each packet at its time.
                 let udp = try Ports.free()
                 let gateway = try ChildProcess(
                     "srt-live-transmit", ["-q", "udp://127.0.0.1:\(udp)", sending + "&latency=200"])
@@ -118,7 +118,7 @@ extension SerialPeers {
                 #expect(!result.log.contains("missing"), "\(mode): \(result.log)")
                 let path = try #require(recordings.finished.first, "\(mode): \(result.log)")
                 let (sent, arrived) = (try await CodedUnits(clip).video, try await CodedUnits(path).video)
-                // What came before they found each other is lost, and the last 200 ms are with SRT at the end.
+                // Data from before the connection is lost, and SRT still holds the last 200 ms at the end.
                 let begin = try #require(arrived.first.flatMap(sent.firstIndex), "\(mode)")
                 #expect(arrived.count > 50 && Array(sent[begin...].prefix(arrived.count)) == arrived, "\(mode)")
             }
@@ -158,7 +158,7 @@ extension SerialPeers {
             try await listens(at: port)
             let video = try play(clip, to: "srt://127.0.0.1:\(port)?mode=caller&streamid=video")
             try await relay.says("connected by SRT", within: .seconds(10))
-            // The second port is asked for once the first input is known.
+            // relay opens the second input only when the first one is known.
             var audio = try play(clip, to: "srt://127.0.0.1:\(port)?mode=caller&streamid=audio")
             try await eventually("the second sender is let in", within: .seconds(20)) {
                 if relay.process.errors.components(separatedBy: "connected by SRT").count > 2 { return true }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Serial {
-    /// SRT in all its modes, against srt-live-transmit.
+    /// SRT outputs in all modes, with srt-live-transmit as the receiver.
     @Suite("SRT outputs")
     struct SRTTests {
         private let directory: TemporaryDirectory
@@ -16,7 +16,7 @@ extension Serial {
             try RelayProcess(Shape.small + ["--duration", "\(seconds)s"] + arguments)
         }
 
-        /// A program of 4 Mbit/s, which the buffers of a connection cannot hide for long.
+        /// Starts a program of 4 Mbit/s, which soon fills the buffers of a connection.
         private func startHeavy(_ seconds: Int, _ arguments: [String]) async throws -> RelayProcess {
             let clip = try await Clip.noisy(seconds: seconds, in: directory)
             return try RelayProcess(
@@ -28,7 +28,7 @@ extension Serial {
             try await eventually("relay listens", within: .seconds(5)) { Ports.isUsed(port, by: "udp") }
         }
 
-        /// Every frame from a keyframe to the program's last, and nothing lost on the way.
+        /// Expects every frame from a keyframe to the program's last frame, and no missing TS packet.
         private func checkWhole(_ path: String, last: UInt32, atLeast count: Int) async throws {
             #expect(try Continuity.errors(path).isEmpty)
             #expect(try await Probe.firstFlags(path).hasPrefix("K"))
@@ -39,7 +39,8 @@ extension Serial {
             #expect(frames.counters.count >= count)
         }
 
-        /// Frames may be missing, but each that is there can be decoded, and the last is there.
+        /// Expects that each received frame can be decoded, and that the last frame was received. Other frames may be
+        /// missing.
         private func checkDecodable(_ path: String, last: UInt32) async throws {
             #expect(try Continuity.errors(path).isEmpty)
             #expect(try await Probe.complaints(path).isEmpty)
@@ -92,7 +93,7 @@ extension Serial {
             let address = "srt://127.0.0.1:\(port)?mode=listener"
             let relay = try start(3, ["--srt", address, "--record", directory.file("r")])
             try await listens(at: port)
-            // The outputs' deadline alone is later.
+            // Only the deadline of the outputs is later than this.
             let result = try await relay.finished(within: .seconds(10))
             #expect(result.ending == .exited(0), "\(result.log)")
             #expect(!result.log.contains("did not end cleanly"), "\(result.log)")
@@ -119,7 +120,8 @@ extension Serial {
 
         @Test("SRT receivers that connect late get every frame from their first frame on")
         func lateCallers() async throws {
-            // An output each for those who are the first to call: what was held for them is no congestion.
+            // Each early caller has an output of its own. Packets that an output holds until its first caller connects
+            // do not count as congestion.
             let moments = [0, 1500, 2500, 4000]
             let ports = try moments.map { _ in try Ports.free() }
             let outputs = ports.flatMap { ["--srt", "srt://127.0.0.1:\($0)?mode=listener&latency=120"] }
@@ -129,10 +131,10 @@ extension Serial {
             let begin = ContinuousClock.now
             var receivers: [SRTReceiver] = []
             for (moment, port) in zip(moments, ports) {
-                // When they call is what is tested.
+                // The test depends on the moments of these calls.
                 try await Task.sleep(until: begin + .milliseconds(moment))
                 receivers.append(try await SRTReceiver(.caller, port: port, latency: 120))
-                // Beside the first caller of the first output.
+                // This receiver also calls the first output, which has a receiver already.
                 if moment > 0 { receivers.append(try await SRTReceiver(.caller, port: ports[0], latency: 120)) }
             }
             let result = try await relay.finished(within: .seconds(40))
@@ -190,7 +192,8 @@ extension Serial {
         func loss() async throws {
             let receiver = try await SRTReceiver(latency: 400)
             let relay = try await startHeavy(15, ["--srt", receiver.url()])
-            // From the first packet on it would be libsrt's handshake that is tested, which fails in one run of ten.
+            // Packets are lost only from now on. Otherwise the test would also test libsrt's handshake, which fails in
+            // one of ten runs at this loss.
             try await receiver.hasReceived(bytes: 10_000, within: .seconds(10))
             let loss = try PacketLoss(port: receiver.port, probability: 0.1)
             let result = try await relay.finished(within: .seconds(40))
@@ -209,7 +212,7 @@ extension Serial {
             let relay = try start(13, ["--srt", called.url(), "--srt", listening])
             try await relay.says("waiting for a caller at srt://", within: .seconds(10))
             let calling = try await SRTReceiver(.caller, port: port)
-            // The lengths of the outages are what is tested.
+            // The test needs outages of these lengths.
             for outage in [Duration.milliseconds(300), .seconds(2)] {
                 for receiver in [called, calling] {
                     try await receiver.hasReceived(bytes: fileSize(receiver.file) + 20_000, within: .seconds(10))
@@ -225,8 +228,8 @@ extension Serial {
                 let recording = try await receiver.recording()
                 let times = try await Probe.packetTicks(recording, "v:0").map(\.pts)
                 #expect(Set(times).count == times.count && times.count > 200, "\(times.count)")
-                // Until the next keyframe, frames after a loss are decoded from references that are wrong, and their
-                // numbers can be wrong, too. Two seconds are the program's GOP.
+                // From a loss to the next keyframe, frames are decoded from wrong references, so their numbers can be
+                // wrong, too. The program's GOP lasts two seconds.
                 let last = try await DecodedFrames(recording).counters.suffix(60)
                 #expect(DecodedFrames.breaks(in: Array(last)).isEmpty && last.last == 389, "\(last)")
             }
@@ -239,7 +242,7 @@ extension Serial {
             let relay = try await startHeavy(14, ["--srt", receiver.url()])
             try await receiver.hasReceived(bytes: 500_000, within: .seconds(10))
             receiver.freeze()
-            // The length of the fault is what is tested: libsrt gives a connection up after 5 s of silence.
+            // The test needs a fault of this length: after 5 s of silence, libsrt gives a connection up.
             try await Task.sleep(for: .seconds(3))
             receiver.thaw()
             let result = try await relay.finished(within: .seconds(40))

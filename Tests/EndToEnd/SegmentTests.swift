@@ -4,14 +4,14 @@ import Foundation
 import Testing
 
 extension SerialRecordings {
-    /// Where one file of a recording ends and the next begins.
+    /// The frames and samples at which one file of a recording ends and the next one begins.
     @Suite("Segments of a recording")
     struct SegmentTests {
         private let directory: TemporaryDirectory
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// The audio packets, of 1024 samples, that begin within the first `samples` of the program.
+        /// Returns how many audio packets, of 1024 samples each, begin within the first `samples` of the program.
         private func packets(before samples: Int) -> Int { (samples + 1023) / 1024 }
 
         @Test(
@@ -33,8 +33,8 @@ extension SerialRecordings {
             try await checkAudio(set, frames: frames)
         }
 
-        /// Audio is cut between packets: a file has those that begin while its frames are shown. 1600 samples last as
-        /// long as a frame.
+        /// Checks the audio of the files. Audio is cut between packets: a file contains the packets that begin while
+        /// its frames are shown. A frame lasts 1600 samples.
         private func checkAudio(_ set: RecordingSet, frames: [Int]) async throws {
             var program: [Float] = []
             var joins: [Int] = []
@@ -53,7 +53,8 @@ extension SerialRecordings {
             }
             #expect(program.count == packets(before: start * 1600) * 1024)
             let whole = DecodedAudio(samples: program)
-            // The beep lasts two frames. A loss of a few samples, or a click, is a larger error than the codec's.
+            // The beep lasts two frames. A loss of a few samples, or a click, would be a larger error than that of the
+            // codec.
             for join in joins.dropLast() {
                 #expect(whole.error(in: join - 2048..<join + 2048, beepLength: 3200) < 0.01, "at sample \(join)")
             }

@@ -2,23 +2,23 @@
 
 import Testing
 
-// End-to-end tests run in four lanes, side by side. In a lane there is one at a time, because each plays a program in
-// real time; what shares something of the machine beyond its own files and ports is in one lane. The lanes last about
-// as long as each other. A test's limit is there for a hang, and beyond what any busy machine needs.
+// End-to-end tests run in four lanes in parallel. Within a lane, one test runs at a time, because each test plays a
+// program in real time. Tests that share a part of the machine, other than their own files and ports, are in the same
+// lane. All lanes take about the same time. The time limit of a test is for hangs, and longer than a busy machine
+// needs.
 
-/// The lane of outputs, of what is passed through to them, of renditions, of copies of sources, of what is stitched, and
-/// of the command itself.
+/// The lane for outputs, copied packets, renditions, copied sources, stitched files, and the command itself.
 @Suite("End to end: outputs", .serialized, .timeLimit(.minutes(10)))
 enum Serial {}
 
-/// The lane of inputs, peers that fail, players, and ends.
+/// The lane for inputs, failing peers, players, and the end of relay.
 @Suite("End to end: peers", .serialized, .timeLimit(.minutes(10)))
 enum SerialPeers {}
 
-/// The lane of recordings and disks, which has all loop devices to itself, and of switches from input to input.
+/// The lane for recordings and disks, which uses all loop devices alone, and for switches between inputs.
 @Suite("End to end: recordings", .serialized, .timeLimit(.minutes(10)))
 enum SerialRecordings {}
 
-/// The lane of what is operated, shown and cut: files, the API, programs of several sources, clips.
+/// The lane for files, the API, programs of several sources, and clips.
 @Suite("End to end: shows", .serialized, .timeLimit(.minutes(10)))
 enum SerialShows {}

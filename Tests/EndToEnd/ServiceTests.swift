@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// What a service manager is told.
+    /// Messages that relay sends to a service manager.
     @Suite("Running as a systemd service")
     struct ServiceTests {
         private let directory: TemporaryDirectory
@@ -17,14 +17,14 @@ extension SerialShows {
             manager = Manager(try NotifySocket(directory.file("notify")))
         }
 
-        /// A service manager, with all that it was told.
+        /// A service manager that stores all messages that it gets.
         private final class Manager: Sendable {
             let socket: NotifySocket
             private let lines = Mutex<[String]>([])
 
             init(_ socket: NotifySocket) { self.socket = socket }
 
-            /// All lines so far.
+            /// All lines that the manager has got so far.
             var told: [String] {
                 lines.withLock { lines in
                     lines += socket.receive().flatMap { $0.split(separator: "\n").map(String.init) }
@@ -32,10 +32,10 @@ extension SerialShows {
                 }
             }
 
-            /// How often it was told this.
+            /// How often the manager has got this line.
             func count(_ line: String) -> Int { told.count { $0 == line } }
 
-            /// Waits until it is told this for the time `number`.
+            /// Waits until the manager has got this line `number` times.
             func isTold(_ line: String, times number: Int = 1, within limit: Duration) async throws {
                 try await eventually("\(line) was told \(number) times", within: limit) { self.count(line) >= number }
             }
@@ -50,7 +50,7 @@ extension SerialShows {
                 encoder: {size: 320x180, preset: ultrafast, videoBitrate: 1M, frameRate: 30}
             """
 
-        /// A relay that runs the file, with a watchdog of `seconds`.
+        /// Starts a relay that runs the configuration file, with a watchdog of `seconds`.
         private func start(watchdog seconds: Int = 4) throws -> RelayProcess {
             try RelayProcess(
                 ["--config", directory.file("relay.yaml")],
@@ -95,7 +95,7 @@ extension SerialShows {
             let thread = try await StoppedThread("relay.one", of: relay.process)
             try await relay.says("a media thread makes no progress", within: .seconds(10))
             let fed = manager.count("WATCHDOG=1")
-            // The service manager waits no longer than this: it would end the process now.
+            // A service manager waits no longer than this: now it would end the process.
             try await Task.sleep(for: .seconds(4))
             #expect(manager.count("WATCHDOG=1") == fed)
             try await thread.goOn()
@@ -136,7 +136,8 @@ extension SerialShows {
             let relay = try RelayProcess(
                 ["--input", "test:", "--record", directory.file("rec"), "--duration", "1s"] + Shape.small)
             #expect(try await relay.finished(within: .seconds(20)).log.hasPrefix("<") == false)
-            // Standard error is not known before the process runs: a shell says what it is connected to.
+            // The device and inode of standard error are known only when the process runs, so a shell puts them into
+            // the variable.
             let command = "JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2) exec \"$0\" \"$@\""
             let child = try ChildProcess(
                 "bash",

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialRecordings {
-    /// Programs one of whose tracks stops.
+    /// Programs in which one of the tracks stops.
     @Suite("Inputs with a track that stops")
     struct SilentTrackTests {
         private let directory: TemporaryDirectory

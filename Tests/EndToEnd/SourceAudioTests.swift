@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// What is heard of a program of several sources, each of which has a tone of its own.
+    /// The audible audio of a program of several sources, each of which has a tone of its own.
     @Suite("The audio of several sources")
     struct SourceAudioTests {
         private static let sources = "/v1/channels/relay/sources/"
@@ -13,7 +13,7 @@ extension SerialShows {
 
         init() throws { studio = try Studio() }
 
-        /// White with 880 Hz, and black with 440 Hz.
+        /// Returns two inputs: white with a tone of 880 Hz, and black with 440 Hz.
         private func inputs(black options: String = "") async throws -> [String] {
             [
                 "--input", "\(try await studio.clip("white", rate: "30", tone: 880, seconds: 10))#name=white",
@@ -22,11 +22,11 @@ extension SerialShows {
             ]
         }
 
-        /// Changes a source's audio, and returns the frame of the program from which on that is heard.
+        /// Changes a source's audio. Returns the program frame from which on the change is audible.
         private func change(_ api: APIClient, _ source: String, _ body: String) async throws -> Int {
             let answer = try await api.ask("PATCH", Self.sources + source, body: body)
             #expect(answer.status == 200, "\(answer)")
-            // What is made while it is asked for may be a frame behind.
+            // The frame that is made during the request may be one later than the answer says.
             return (try answer.json()["frame"] as? Int ?? -1) + 2
         }
 
@@ -50,7 +50,7 @@ extension SerialShows {
             #expect(white > -40 && abs(white - black) < 1, "\(white) and \(black) dBFS")
             #expect(tones.level(440, tones.frames(cut - 8..<cut - 1)) < white - 40)
             #expect(tones.level(880, tones.frames(cut + 2..<cut + 11)) < black - 40)
-            // Both are as loud in the middle of the fade, a quarter of a frame behind the cut.
+            // Both tones have the same level in the middle of the fade, a quarter of a frame after the cut.
             let crossing = try #require(
                 tones.crossing(from: 880, to: 440, near: tones.frames(cut..<cut + 1).lowerBound))
             #expect(abs(crossing - tones.seconds(cut) - 1 / 120.0) < 0.008, "\(crossing), \(tones.seconds(cut))")
@@ -86,7 +86,7 @@ extension SerialShows {
             "With one fixed audio source, its audio is audible whichever source is visible",
             arguments: ["black", "audio"])
         func fixed(source: String) async throws {
-            // The audio input need not be named.
+            // The audio input is used even if it is not named.
             let (arguments, tone) = source == "audio" ? ([], 1320) : (["--audio-from", source], 440.0)
             let audio = try await studio.make("audio.wav", "sine=1320:sample_rate=48000:duration=10", [])
             let (relay, api) = try await studio.start(try await inputs() + ["--audio-input", audio] + arguments)
@@ -107,11 +107,11 @@ extension SerialShows {
     }
 }
 
-/// How loud each tone is in what a studio recorded, by the time of its frames.
+/// Measures how loud each tone is in the recording of a studio, by the time of its frames.
 private struct Tones {
     private static let frameRate = 30.0
     private let audio: DecodedAudio
-    /// When the first sample is heard, in seconds from the first frame.
+    /// When the first audio sample is heard, in seconds after the first frame.
     private let start: Double
 
     init(_ studio: Studio) async throws {
@@ -123,14 +123,14 @@ private struct Tones {
 
     func seconds(_ frame: Int) -> Double { Double(frame) / Self.frameRate }
 
-    /// The samples that are heard with these frames.
+    /// Returns the samples that are heard during these frames.
     func frames(_ range: Range<Int>) -> Range<Int> {
         sample(seconds(range.lowerBound))..<sample(seconds(range.upperBound))
     }
 
     private func sample(_ seconds: Double) -> Int { Int(((seconds - start) * Double(DecodedAudio.rate)).rounded()) }
 
-    /// The level of a tone, in dBFS, below a Hann window over the samples.
+    /// Returns the level of a tone, in dBFS, measured with a Hann window over the samples.
     func level(_ hertz: Double, _ range: Range<Int>) -> Double {
         let range = range.clamped(to: audio.samples.indices)
         var (real, imaginary, sum) = (0.0, 0.0, 0.0)
@@ -144,7 +144,8 @@ private struct Tones {
         return 20 * log10(max(1e-9, 2 * (real * real + imaginary * imaginary).squareRoot() / max(1, sum)))
     }
 
-    /// When one tone becomes louder than another, in seconds from the first frame, within 50 ms of sample `place`.
+    /// Returns when one tone becomes louder than another, in seconds after the first frame, within 50 ms of sample
+    /// `place`.
     func crossing(from first: Double, to next: Double, near place: Int) -> Double? {
         let half = DecodedAudio.rate / 200
         let found = stride(from: place - 2400, to: place + 2400, by: 24).first { center in

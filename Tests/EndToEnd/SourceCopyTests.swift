@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Serial {
-    /// Live sources of a program, what each sends recorded beside it as it comes.
+    /// Live sources of a program whose packets are recorded, without re-encoding, together with the program.
     @Suite("Recordings that copy sources")
     struct SourceCopyTests {
         private struct Listing: Decodable {
@@ -24,7 +24,8 @@ extension Serial {
             let segments: [Segment]
         }
 
-        /// A stream that is sent, with the same frames at every rate: each is one step lighter than the one before, of 25.
+        /// A stream that a test sends. Its frames are the same at every rate: a cycle of 25 frames, each of which is
+        /// one step lighter than the previous one.
         private struct Camera {
             let name: String
             let rate: Int
@@ -92,7 +93,8 @@ extension Serial {
             #expect(result.ending == .exited(0), "\(result.log)")
         }
 
-        /// What the files hold is what was sent, in its order, each a piece of it, and together without a hole.
+        /// Expects that each file contains a piece of what was sent, that the pieces are in order, and that there is no
+        /// gap between them.
         private func compare(_ files: [Listing.Segment], with camera: Camera) async throws {
             let sent = try await CodedUnits(camera.file)
             var (video, audio): ([Range<Int>], [Range<Int>]) = ([], [])
@@ -115,7 +117,8 @@ extension Serial {
             }
         }
 
-        /// Decodes the files, each as a player does. Every frame is shown by one of them, and the one after follows it.
+        /// Decodes the files as a player does. Expects that each frame is shown by exactly one file, and that the
+        /// frames are consecutive. Returns the frames of each file.
         private func shown(_ files: [Listing.Segment], _ camera: Camera) async throws -> [[Int]] {
             var shown: [[Int]] = []
             for file in files {
@@ -155,7 +158,7 @@ extension Serial {
                     #expect(off <= 500_000_000 / Int64(camera.rate) + 1_000_000, "\(file.name)")
                 }
                 guard camera.name == "fast" else { continue }
-                // It is on air: the first frame of each of its files is that of the program's.
+                // This source is on air, so each of its files begins with the same frame as the program's file.
                 for (index, whole) in program.enumerated() where index > 0 && index < shown.count {
                     let seen = camera.numbers(try await shows.lumas(of: path(whole)))
                     #expect(seen.first == shown[index].first, "file \(index)")
@@ -165,7 +168,7 @@ extension Serial {
             try await export(files["relay-slow"] ?? [], cameras[1])
         }
 
-        /// A clip over a join holds each frame once.
+        /// Exports all files in one clip, and expects that it contains each frame once.
         private func export(_ files: [Listing.Segment], _ camera: Camera) async throws {
             let result = try await RelayProcess.run(
                 ["recordings", "export", directory.file("rec"), "--channel", "relay-slow"]
@@ -203,7 +206,7 @@ extension Serial {
             let files = try await listed()
             let late = files["relay-late"] ?? []
             #expect(late.count >= 4, "\(late)")
-            // Six seconds twice, but for what a source is collected for before it is shown.
+            // Six seconds are sent twice. The frames that are collected before the source is shown can be missing.
             let frames = late.reduce(0) { $0 + $1.frames }
             #expect((240...300).contains(frames), "\(frames)")
             for (before, after) in zip(late, late.dropFirst()) {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialRecordings {
-    /// The sources of a program, each recorded beside it.
+    /// The sources of a program, each of which is recorded in addition to the program.
     @Suite("Recordings of sources")
     struct SourceRecordingTests {
         private struct Listing: Decodable {
@@ -38,7 +38,8 @@ extension SerialRecordings {
             shows = ShowFiles(directory: directory)
         }
 
-        /// Two sources whose frames can be told from each other: from 40 on upwards, and from 148 on.
+        /// Returns two sources whose frames can be distinguished: the luma values of the first begin at 40, those of
+        /// the second at 148.
         private func sources() async throws -> [String] {
             [
                 "--input", "\(try await shows.clip("low", luma: "40+4*mod(N\\,25)", frames: 50))#name=low", "--loop",
@@ -60,7 +61,8 @@ extension SerialRecordings {
             }
         }
 
-        /// Puts a scene on air at a frame, or at the next one if that is over. Returns the frame that it was at.
+        /// Puts a scene on air at a frame, or at the next frame if that one has passed. Returns the frame at which the
+        /// scene went on air.
         private func put(_ api: APIClient, _ scene: String, at frame: Int) async throws -> Int {
             let answer = try await api.ask("PUT", program, body: #"{"scene":"\#(scene)","at":\#(frame)}"#)
             let taken = try #require(try answer.json()["frame"] as? Int, "\(answer)")
@@ -82,7 +84,7 @@ extension SerialRecordings {
             #expect(result.ending == .exited(0), "\(result.log)")
         }
 
-        /// File n of each channel begins at the same moment of the program, and is as long.
+        /// Expects that file n of each channel begins at the same program time and has the same length.
         private func compare(_ files: [String: [Listing.Segment]]) throws {
             let whole = try #require(files["relay"])
             for (channel, files) in files where channel != "relay" {
@@ -120,7 +122,8 @@ extension SerialRecordings {
                 let scene = cuts.last { $0.frame <= index }?.scene ?? "low"
                 #expect(abs(whole[index] - (scene == "low" ? low : high)[index]) <= 1, "frame \(index)")
             }
-            // Each frame of a source once; until the file is open its slate or its first frame stands.
+            // Each frame of a source is recorded once. Until the source's file is open, its slate or its first frame is
+            // shown.
             for (lumas, first, step) in [(low, 40, 4), (high, 148, 3)] {
                 let numbers = lumas.map { Int((Double($0 - first) / Double(step)).rounded()) }
                 let begun = numbers.firstIndex { $0 > 0 } ?? 0
@@ -133,7 +136,8 @@ extension SerialRecordings {
             try await export([cuts[0].frame..<cuts[1].frame, cuts[2].frame..<cuts[3].frame], low: low, high: high)
         }
 
-        /// What was on air of a source is found by its name, in the program and in what was recorded of another one.
+        /// Exports the times at which a source was on air, by the source's name, from the program and from the
+        /// recording of another source.
         private func export(_ ranges: [Range<Int>], low: [Int], high: [Int]) async throws {
             let export = { (arguments: [String]) in
                 try await RelayProcess.run(
@@ -224,7 +228,7 @@ extension SerialRecordings {
             #expect(Set(files.keys) == ["relay", "relay-low", "relay-high", "relay-audio"] && whole.count == 3)
             #expect(audio.map(\.audioSamples) == whole.map(\.audioSamples))
             #expect(audio.allSatisfy { $0.frames == 0 && $0.run.hasPrefix((whole.first?.run ?? "") + ".") })
-            // A packet of audio lasts 21.3 ms, and is in one file alone.
+            // An audio packet lasts 21.3 ms, and is in one file only.
             for (file, whole) in zip(audio, whole) {
                 #expect((0...21_400_000).contains(file.programStart - whole.programStart), "\(file.name)")
             }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialRecordings {
-    /// Sources that come and go because a configuration file is read again.
+    /// Sources that are added and removed by reloads of a configuration file.
     @Suite("Recordings of sources that a reload changes")
     struct SourceReloadTests {
         private static let channel = "/v1/channels/show"

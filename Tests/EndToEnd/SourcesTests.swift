@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// A program of several sources, switched by HTTP while it is on air.
+    /// A program of several sources, which is switched by HTTP while it is on air.
     @Suite("A program of several sources")
     struct SourcesTests {
         private let studio: Studio
@@ -54,7 +54,7 @@ extension SerialShows {
             let fade = try await studio.put(
                 api, #"{"scene":"white","transition":{"type":"fade","seconds":2},"at":\#(split + 10)}"#)
             #expect(fade == split + 10)
-            // So far that an encoder that saves bits cannot hide it.
+            // The fade must have advanced so far that an encoder that saves bits cannot hide it.
             try await eventually("the fade is under way", within: .seconds(10)) {
                 try await api.ask("GET", Studio.program).json()["progress"] as? Double ?? 0 > 0.3
             }
@@ -133,7 +133,7 @@ extension SerialShows {
             #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
         }
 
-        /// Starts a sender of white, with a keyframe every 2 s.
+        /// Starts a sender of white frames, with a keyframe every 2 s.
         private func camera(_ port: Int) throws -> ChildProcess {
             try ChildProcess(
                 "ffmpeg",
@@ -159,11 +159,11 @@ extension SerialShows {
                 let lines = try await api.ask("GET", "/metrics").body.split(separator: "\n")
                 return lines.first { $0.hasPrefix(name) }.flatMap { Int($0.dropFirst(name.count + 1)) } ?? 0
             }
-            // What is in the preview is wanted.
+            // A source in the preview counts as wanted, so black is put there.
             let preview = try await api.ask("PUT", "/v1/channels/relay/preview", body: #"{"scene":"black"}"#)
             #expect(preview.status == 200)
             try await eventually("frames are left out", within: .seconds(20)) { try await metric(skipped) > 20 }
-            // Frames of it are left out before it has one to show, too.
+            // Frames of the source are skipped even before it has a frame to show.
             try await eventually("it has video", within: .seconds(20)) {
                 let sources = try await api.ask("GET", Studio.program).json()["sources"] as? [[String: Any]]
                 return sources?.contains { $0["input"] as? String == "keys" } == true

@@ -5,13 +5,13 @@ import TestSupport
 import Testing
 
 extension SerialPeers {
-    /// Splice information (SCTE 35) of an input that is passed through.
+    /// Splice information (SCTE 35) of a copied input.
     @Suite("Splice points (SCTE 35)")
     struct SpliceTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
 
-        /// What Python runs: the port and the file that datagrams are written to.
+        /// A Python program that writes received datagrams to a file. Its arguments are the port and the file.
         private static let receiver = """
             import socket, sys
             receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -27,12 +27,12 @@ extension SerialPeers {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        /// The times of the frames in the order in which they are shown, in 90 kHz.
+        /// Returns the times of the frames in presentation order, in units of 90 kHz.
         private func times(_ path: String) async throws -> [Int64] {
             try await Probe.packetTicks(path, "v:0").map(\.pts).sorted()
         }
 
-        /// A stream of 5 s in which two breaks are announced, with the frames at which they begin.
+        /// Makes a stream of 5 s that announces two breaks. Also returns the frames at which the breaks begin.
         private func input() async throws -> (path: String, frames: [Int]) {
             let (plain, path) = (directory.file("plain.ts"), directory.file("spliced.ts"))
             try await Clip.make(
@@ -51,7 +51,7 @@ extension SerialPeers {
             return (path, frames)
         }
 
-        /// Both breaks, at the times of their frames in this stream, which may lack the first frames.
+        /// Expects both breaks at the times of their frames in this stream, which may lack the first frames.
         private func expectSplices(_ path: String, at frames: [Int]) async throws {
             let times = try await times(path)
             let splices = try SplicedStream.splices(path)
@@ -87,10 +87,10 @@ extension SerialPeers {
                     ]
                     + ["--record", set.directory])
             try await eventually("relay listens", within: .seconds(10)) { Ports.isUsed(port, by: "udp") }
-            // As it is: ffmpeg cannot write splice information.
+            // The stream is sent byte by byte as it is, because ffmpeg cannot write splice information.
             let sender = try TransportStreamSender.start(input, to: port, audioLater: 0)
             try await sender.ending(within: .seconds(20))
-            // Only then the demuxer knows that the last two frames are whole.
+            // Only at the interruption the demuxer knows that the last two frames are complete.
             try await relay.says("input is interrupted", within: .seconds(30))
             let result = try await relay.end(by: SIGINT, within: .seconds(20))
             #expect(result.ending == .exited(0), "\(result.log)")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Serial {
-    /// `relay stitch`: audio that is copied packet by packet, and where it meets new packets.
+    /// `relay stitch`: audio packets that are copied, and the points at which they meet encoded packets.
     @Suite("Audio of stitched clips")
     struct StitchAudioTests {
         private struct Plan: Decodable {
@@ -22,7 +22,7 @@ extension Serial {
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// The test signal, 20 s long, once for all tests.
+        /// The test signal, 20 s long, which is recorded once for all tests.
         private static let recorded = Task { try await SignalFile(seconds: 20) }
 
         private func signal() async throws -> String { try await Self.recorded.value.path }
@@ -42,7 +42,7 @@ extension Serial {
             return path
         }
 
-        /// A hash of each packet of a track.
+        /// Returns a hash of each packet of a track.
         private func packets(_ path: String, _ stream: String) async throws -> [String] {
             let text = try await run(
                 "ffmpeg",
@@ -52,7 +52,8 @@ extension Serial {
             }
         }
 
-        /// The largest difference of any 5 ms of `audio` from what `source` has `shift` samples later, as a root mean square.
+        /// Compares each 5 ms of `audio` with the audio that is `shift` samples later in `source`. Returns the largest
+        /// root mean square of the differences.
         private func worst(_ audio: DecodedAudio, _ source: DecodedAudio, _ range: Range<Int>, shift: Int) -> Double {
             let moved = DecodedAudio(samples: range.map { source.samples[$0 + shift] })
             let own = DecodedAudio(samples: Array(audio.samples[range]))
@@ -70,7 +71,8 @@ extension Serial {
             let path = try await stitch([clip])
             #expect(try await Probe.complaints(path) == "")
             let (source, result) = (try await packets(signal, "a:0"), try await packets(path, "a:0"))
-            // The first one's hash tells what a decoder is to leave out of it, too.
+            // The hash of the first packet also covers the number of samples that a decoder must skip, so this packet
+            // is not compared.
             let isRun = (0...source.count - result.count).contains { first in
                 source[first + 1..<first + result.count].elementsEqual(result.dropFirst())
             }
@@ -86,7 +88,7 @@ extension Serial {
         @Test("Audio that is copied into a clip is shifted together with the frames, without losing a sample or frame")
         func moved() async throws {
             let signal = try await signal()
-            // 97 frames are 155200 samples: 576 more than packets.
+            // 97 frames last 155 200 samples, which is 576 more than a whole number of packets.
             let clips = ["\(signal)#to=5", "\(signal)#from=8.2333,to=14.5", "\(signal)#from=16,to=19"]
             let plan = try await plan(clips, ["--audio", "copy"])
             #expect(plan.clips.allSatisfy(\.copiesAudio) && plan.clips[0].movedUs == 0, "\(plan)")
@@ -110,12 +112,12 @@ extension Serial {
             #expect(zip(packets, packets.dropFirst()).allSatisfy { $1.pts - $0.pts == 1024 })
             let source = Set(try await self.packets(signal, "a:0"))
             let result = try await self.packets(path, "a:0")
-            // Two bridges of a dozen packets at the most.
+            // There are two bridges of encoded packets, of at most a dozen packets each.
             #expect(result.filter { !source.contains($0) }.count < 30, "\(result.count)")
             try await heard(path, plan.clips.map(\.movedUs), signal)
         }
 
-        /// Proves that beside the fades what is heard is the source's.
+        /// Expects that the audible audio outside the fades is that of the source.
         private func heard(_ path: String, _ moves: [Int], _ signal: String) async throws {
             let (whole, audio) = (try await DecodedAudio(signal), try await DecodedAudio(path))
             let (places, firsts) = ([0, 240_000, 540_800, 684_800], [0, 395_200, 768_000])
@@ -131,7 +133,7 @@ extension Serial {
         @Test("A loud transient where copied audio packets meet encoded ones is audible unchanged")
         func bangs() async throws {
             let file = directory.file("bangs.mp4")
-            // Where the first clip's packets end to be copied, and where the second one's begin.
+            // At these samples the copied packets of the first clip end, and those of the second clip begin.
             let bangs = [92_400, 122_000].map { place in
                 "0.5*sin(2*PI*3000*t)*exp(-max(0,t-\(place)/48000)*150)*gte(t,\(place)/48000)"
             }
@@ -181,7 +183,7 @@ extension Serial {
                 ["-i", signal, "-t", "4", "-c:v", "libx265", "-c:a", "copy", "-x265-params"]
                     + ["log-level=none:open-gop=1:keyint=30:min-keyint=30:scenecut=0:bframes=0"])
             for file in [open, flat] {
-                // There is a keyframe at 2 s, with others after it.
+                // There is a keyframe at 2 s, and later keyframes follow.
                 let clips = ["\(file)#to=2", "\(file)#from=1,to=3"]
                 let path = try await stitch(clips)
                 #expect(try await plan(clips).codec == "h264")

@@ -5,14 +5,14 @@ import TestSupport
 import Testing
 
 extension Serial {
-    /// `relay stitch`: what flags and projects ask for is what is seen and heard.
+    /// `relay stitch`: flags and projects have the requested effect on video and audio.
     @Suite("Flags of relay stitch")
     struct StitchFlagTests {
         private let directory: TemporaryDirectory
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// The test signal, 6 s long, once for all tests.
+        /// The test signal, 6 s long, which is recorded once for all tests.
         private static let recorded = Task { try await SignalFile(seconds: 6) }
 
         private func signal() async throws -> String { try await Self.recorded.value.path }
@@ -26,7 +26,7 @@ extension Serial {
             return path
         }
 
-        /// Half a second of gray with a white margin of so many columns on the left and on the right.
+        /// Makes half a second of gray, with a white margin of `margin` columns on the left and on the right.
         private func margins(_ name: String, _ width: Int, _ margin: Int, _ filters: String = "null") async throws
             -> String
         {
@@ -39,7 +39,8 @@ extension Serial {
             return path
         }
 
-        /// How bright the last frame of `path` is at some places: 0 is black, 1 gray, 2 white, and -1 something else.
+        /// Returns the brightness of the last frame of `path` at these positions: 0 is black, 1 gray, 2 white, and -1
+        /// another value.
         private func levels(_ path: String, width: Int, at places: [(x: Int, y: Int)]) async throws -> [Int] {
             let raw = directory.file("raw")
             try await Clip.make(raw, ["-i", path, "-f", "rawvideo", "-pix_fmt", "gray"])
@@ -57,7 +58,7 @@ extension Serial {
         func fit(fit: String, expected: [Int]) async throws {
             let wide = try await margins("wide.mp4", 320, 60)
             let path = try await stitch([wide], ["--size", "180x180", "--fit", fit])
-            // At the top, on the left, and in the middle.
+            // The positions are at the top, on the left, and in the middle.
             let found = try await levels(path, width: 180, at: [(90, 4), (4, 90), (90, 90)])
             #expect(found == expected)
         }
@@ -67,7 +68,7 @@ extension Serial {
             let square = try await margins("square.mp4", 320, 60)
             let wide = try await margins("wide.mp4", 240, 30, "setsar=4/3")
             let path = try await stitch([square, wide])
-            // 30 columns of 240 are 40 of 320; there are no bars.
+            // 30 of 240 columns become 40 of 320; there are no bars.
             let found = try await levels(path, width: 320, at: [(4, 90), (30, 90), (50, 90), (316, 90), (160, 4)])
             #expect(found == [2, 2, 1, 2, 1])
             let own = try await stitch([wide])
@@ -102,7 +103,8 @@ extension Serial {
                 "ffprobe",
                 ["-v", "error", "-show_entries", "chapter=start_time:chapter_tags=title", "-of", "csv=p=0", path])
             #expect(list.split(separator: "\n") == ["0.000000,One", "1.000000,Über"])
-            // Those of a MOV are also in a track of text, which counts time as the video does, and is nothing to be shown.
+            // A MOV file also has its chapters in a text track, which has the time base of the video and must not be
+            // shown.
             let bases = try await run("ffprobe", ["-v", "error", "-show_chapters", "-of", "csv=p=0", path])
             #expect(bases.contains("1/10000000") == (form != "mov"), "\(bases)")
             let plan = try await RelayProcess.run(["stitch", path, "--dry-run"])
@@ -129,11 +131,13 @@ extension Serial {
             let numbers = try await DecodedFrames(path).counters.map { $0.map(Int.init) }
             try #require(numbers.count == 180)
             #expect(Array(numbers[..<60]) == Array(0..<60) && Array(numbers[75..<120]) == Array(105..<150))
-            // The transition is drawn of both: where their numbers differ, none is to be read, or one of them.
+            // A transition blends both frames. Where their numbers differ, either no number can be read, or one of
+            // them.
             #expect(Array(numbers[60..<75]) != Array(90..<105))
             #expect(Array(numbers[120...]) == Array(60..<120))
             let (whole, audio) = (try await DecodedAudio(signal), try await DecodedAudio(path))
-            // Two beeps of the clip, and nothing of its fade: it begins at 192000, with sample 96000 of its file.
+            // The range contains two beeps of the last clip, and no part of its fade. The clip begins at sample 192
+            // 000, with sample 96 000 of its file.
             let range = 195_000..<285_000
             let own = DecodedAudio(samples: Array(audio.samples[range]))
             let errors = (-2...2).map { off in
@@ -149,7 +153,7 @@ extension Serial {
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func fullDisk() async throws {
             let noise = directory.file("noise.mp4")
-            // 2 MB a second, more than any estimate.
+            // The clip has 2 MB per second, more than any estimate.
             try await Clip.make(
                 noise,
                 ["-f", "lavfi", "-i", "nullsrc=s=322x180:r=30:d=6,geq=lum=random(1)*255:cb=128:cr=128"]
@@ -158,7 +162,7 @@ extension Serial {
             let arguments = ["stitch", noise, noise, noise] + flags + ["-o"]
             let whole = directory.file("out.mp4")
             #expect(try await RelayProcess.run(arguments + [whole]).ending == .exited(0))
-            // Room for the first ten seconds twice, but not for all 18.
+            // The disk has room for the first ten seconds twice, but not for all 18 seconds.
             let disk = try await SmallDisk(megabytes: 48)
             let output = "\(disk.path)/out.mp4"
             let full = try await RelayProcess.run(arguments + [output])
@@ -172,7 +176,7 @@ extension Serial {
             let (one, other) = (
                 try Data(contentsOf: URL(fileURLWithPath: whole)), try Data(contentsOf: URL(fileURLWithPath: output))
             )
-            // The tables differ by when they were begun.
+            // The tables contain the time at which they were begun, so they differ in a few bytes.
             #expect(one.count == other.count && zip(one, other).count { $0 != $1 } < 40)
         }
     }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Serial {
-    /// `relay stitch`: files that are not as simple as they look.
+    /// `relay stitch`: input files with unusual properties.
     @Suite("Inputs of the command `relay stitch`")
     struct StitchInputTests {
         private struct Plan: Decodable {
@@ -22,7 +22,7 @@ extension Serial {
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// The test signal, 6 s long, once for all tests.
+        /// The test signal, 6 s long, which is recorded once for all tests.
         private static let recorded = Task { try await SignalFile(seconds: 6) }
 
         private func signal() async throws -> String { try await Self.recorded.value.path }
@@ -70,7 +70,7 @@ extension Serial {
             let level = directory.file("level")
             try await Clip.make(
                 level, ["-i", path, "-frames:v", "1", "-vf", "scale=1:1", "-f", "rawvideo", "-pix_fmt", "gray"])
-            // 200 of HLG is 219 then, which is 236 of 255; left alone it would be 214.
+            // The value 200 in HLG becomes 219, which is 236 in full range. Without a conversion it would be 214.
             let grey = Int(try Data(contentsOf: URL(fileURLWithPath: level)).first ?? 0)
             #expect(abs(grey - 236) <= 4, "\(grey)")
         }
@@ -82,7 +82,7 @@ extension Serial {
                 "open.mp4",
                 ["-c:v", "libx264", "-x264-params", "open-gop=1:keyint=30:min-keyint=30:scenecut=0:bframes=2"]
                     + ["-forced-idr", "1", "-force_key_frames", "4", "-c:a", "copy"], seconds: 6)
-            // The keyframe at 2 s is only a recovery point, the one at 4 s is an IDR frame.
+            // The keyframe at 2 s is only a recovery point, and the one at 4 s is an IDR frame.
             let cut = directory.file("cut.mp4")
             try await Clip.make(cut, ["-ss", "2.2", "-i", open, "-c", "copy"])
             let planned = try await plan([cut]).clips[0]
@@ -90,7 +90,8 @@ extension Serial {
             #expect(try await numbers(try await stitch([cut]).path) == Array(66..<180))
         }
 
-        /// Lets the only track of `source` show two seconds of itself: the first, and the one from 1.5 s on.
+        /// Writes a copy of `source` whose edit list shows two seconds of its only track: the first second, and one
+        /// second from 1.5 s on.
         private func joinPieces(of source: String, into path: String) throws {
             var data = [UInt8](try Data(contentsOf: URL(fileURLWithPath: source)))
             func number(_ place: Int) -> Int { data[place..<place + 4].reduce(0) { $0 << 8 | Int($1) } }
@@ -105,7 +106,7 @@ extension Serial {
                 places.append(position)
                 range = position + 8..<position + number(position)
             }
-            // What lies in front of the tables stays where it is.
+            // The data in front of the tables keeps its position.
             let list = places[3]
             let first = number(list + 20)
             let edits = bytes(2) + bytes(1000) + bytes(first) + bytes(0x10000)
@@ -162,7 +163,7 @@ extension Serial {
                 "ffprobe",
                 ["-v", "error", "-select_streams", "v:0", "-show_entries", "packet=size,pos", "-of", "csv=p=0", whole])
             let packets = list.split(separator: "\n").map { $0.split(separator: ",").compactMap { Int($0) } }
-            // In the middle of slices: their lengths stay right.
+            // The bytes in the middle of slices are damaged, so the lengths of the slices stay correct.
             for packet in packets[40..<58] {
                 let (size, position) = (packet[0], packet[1])
                 for place in position + size / 2..<position + min(size, size / 2 + 16) { bytes[place] ^= 0x5A }
@@ -178,7 +179,7 @@ extension Serial {
         @Test("A stitched file verifies as intact in every format, however its audio was joined")
         func verified() async throws {
             let signal = try await signal()
-            // Audio of more than ten seconds is coded again in front of some that is copied.
+            // More than ten seconds of audio are re-encoded before copied audio follows.
             let other = try await variant("mp3.mp4", ["-c:v", "copy", "-c:a", "libmp3lame"], seconds: 6)
             let clips = [other, other, signal, "\(signal)#from=1,to=4"]
             for (name, flags) in [("a.mp4", []), ("b.mov", []), ("c.mp4", ["--format", "fragmented"])] {
@@ -203,7 +204,7 @@ extension Serial {
             #expect(try await plan([turned, turned]).clips.allSatisfy { $0.copiedFrames == 180 })
             let (path, _) = try await stitch([turned, turned])
             #expect(try await Probe.complaints(path) == "")
-            // ffmpeg turns what it decodes.
+            // ffmpeg rotates the frames that it decodes.
             let own = try await Probe.frameHashes(turned)
             let result = try await Probe.frameHashes(path)
             #expect(own.count == 180 && result == own + own)

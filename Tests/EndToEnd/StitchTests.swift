@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// `relay stitch`: files of many kinds become one, decoded by another program.
+    /// `relay stitch`: files of many kinds are joined into one file, which ffmpeg decodes.
     @Suite("relay stitch")
     struct StitchTests {
         private struct Report: Decodable {
@@ -29,7 +29,7 @@ extension SerialShows {
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// The test signal, 12 s long, once for all tests.
+        /// The test signal, 12 s long, which is recorded once for all tests.
         private static let recorded = Task { try await SignalFile(seconds: 12) }
 
         private func signal() async throws -> String { try await Self.recorded.value.path }
@@ -53,7 +53,8 @@ extension SerialShows {
             return try decoded(Plan.self, result.log)
         }
 
-        /// By how much audio and video of these files are apart at most, in milliseconds: what others cut is rarely exact.
+        /// Returns the largest offset between audio and video in these files, in milliseconds. Files that other
+        /// programs cut are rarely exact.
         private func worstOffset(of paths: [String]) async throws -> Double {
             var worst = 0.0
             for path in paths {
@@ -62,7 +63,7 @@ extension SerialShows {
             return worst
         }
 
-        /// A file that ffmpeg makes of 3 s of the signal.
+        /// Makes a file from 3 s of the signal with ffmpeg.
         private func variant(_ name: String, _ arguments: [String], from start: Int = 0) async throws -> String {
             let path = directory.file(name)
             try await Clip.make(path, ["-ss", "\(start)", "-t", "3", "-i", try await signal()] + arguments)
@@ -72,7 +73,7 @@ extension SerialShows {
         @Test("Twenty parts of one file are joined with every frame once and with the audio in sync")
         func pieces() async throws {
             let signal = try await signal()
-            // From 0.1 s to 1.5 s; in frames, so that nothing is rounded.
+            // The parts last from 0.1 s to 1.5 s. The lengths are in frames, so that nothing is rounded.
             let lengths = [3, 45, 7, 20, 31, 4, 12, 44, 9, 28, 16, 5, 38, 3, 22, 11, 17, 13, 6, 20]
             var (clips, frame) = ([String](), 0)
             for length in lengths {
@@ -123,7 +124,8 @@ extension SerialShows {
             #expect(try await Probe.complaints(path) == "")
             let frames = try await DecodedFrames(path)
             #expect(frames.breaks.isEmpty && frames.counters.first == 45 && frames.counters.count == 174)
-            // 45 to 59 lie before the keyframe at 2 s; behind the last clean cut there are at most three.
+            // Frames 45 to 59 precede the keyframe at 2 s. After the last position at which the video can be cut
+            // without re-encoding, there are at most three frames.
             #expect(report.encodedFrames >= 15 && report.encodedFrames <= 18, "\(report)")
             let source = try await Probe.frameHashes(signal)
             let result = try await Probe.frameHashes(path)
@@ -155,7 +157,7 @@ extension SerialShows {
                 #expect(
                     frames.counters.first == 0 && Array(frames.counters[90..<93]) != [nil, nil, nil], "\(kind.name)")
                 if kind.name != "rate.mp4" { #expect(frames.breaks.isEmpty, "\(kind.name): \(frames.breaks)") }
-                // What ffmpeg makes of another rate has lost flashes.
+                // If ffmpeg converts to another frame rate, some flashes are lost.
                 if kind.name == "rate.mp4" { continue }
                 let offset = try await AVOffset(path, frames: frames, joins: [3]).worst
                 #expect(offset < 23, "\(kind.name): \(offset)")
@@ -187,7 +189,7 @@ extension SerialShows {
         func edits() async throws {
             let first = try await variant("first.mp4", ["-c:v", "libx264", "-g", "30"])
             let cut = directory.file("cut.mp4")
-            // From within a GOP, copied: the frames from the keyframe on are there, and hidden.
+            // This file begins within a GOP: ffmpeg also copies the frames from the keyframe on, and hides them.
             try await Clip.make(cut, ["-ss", "4.5", "-t", "3", "-i", try await signal(), "-c", "copy"])
             let (path, _) = try await stitch([first, cut])
             #expect(try await Probe.complaints(path) == "")
@@ -242,7 +244,7 @@ extension SerialShows {
             #expect(try await Probe.complaints(path) == "")
             #expect(try await Probe.frameHashes(path) == Probe.frameHashes(plain))
             #expect(try await Probe.times(path, "v:0") == Probe.times(plain, "v:0"))
-            // With fragments ffmpeg also shows what the edit list hides: audio before the first frame.
+            // In a fragmented file, ffmpeg also plays the audio before the first frame, which the edit list hides.
             let (audio, same) = (try await DecodedAudio(path).samples, try await DecodedAudio(plain).samples)
             #expect(audio.suffix(same.count) == same[...] && (form == "fragmented" || audio.count == same.count))
             let early = try await Probe.times(path, "a:0")[0]
@@ -251,13 +253,13 @@ extension SerialShows {
             #expect(boxes.prefix(2) == (form == "mov" ? ["ftyp", "moov"] : ["ftyp", "free"]))
             let fragments = boxes.count { $0 == "moof" }
             #expect(form == "mov" ? fragments == 0 : fragments >= 4, "\(boxes)")
-            // It is a clip like any other.
+            // The stitched file can be stitched like any other file.
             let (again, report) = try await stitch([path, plain])
             #expect(report.clips == 2)
             #expect(try await DecodedFrames(again).counters.count == 2 * DecodedFrames(plain).counters.count)
         }
 
-        /// The types of the outermost boxes of a file.
+        /// Returns the types of the top-level boxes of a file.
         private static func boxes(of path: String) throws -> [String] {
             let data = try Data(contentsOf: URL(fileURLWithPath: path))
             var (types, position): ([String], Int) = ([], 0)
@@ -331,7 +333,7 @@ extension SerialShows {
                 #expect(result.ending == .exited(130) && result.log.contains("cancelled"), "\(result.log)")
                 #expect(fileNames(in: directory.path).isEmpty)
             }
-            // The next run removes what one left that was killed.
+            // The next run removes the files of a run that was killed.
             #expect(try await RelayProcess.run(["stitch", signal, "-o", output]).ending == .exited(0))
             #expect(fileNames(in: directory.path) == ["out.mp4"])
         }
@@ -358,7 +360,7 @@ extension SerialShows {
             let size = fileSize(journal)
             let handle = try FileHandle(forUpdating: URL(fileURLWithPath: journal))
             try handle.seekToEnd()
-            // As a write that broke off.
+            // The bytes at the end look like an interrupted write.
             try handle.write(contentsOf: [0, 0, 1, 0, 123])
             try handle.close()
             let result = try await RelayProcess.run(arguments + [output])
@@ -370,7 +372,7 @@ extension SerialShows {
             )
             let media = try #require(one.range(of: Data("mdat".utf8))?.lowerBound)
             #expect(one.count == other.count && one[media...] == other[media...])
-            // The tables differ by when they were begun.
+            // The tables contain the time at which they were begun, so they differ in a few bytes.
             #expect(zip(one, other).count { $0 != $1 } < 40)
             #expect(try await DecodedFrames(output).counters == DecodedFrames(whole).counters)
         }
@@ -385,7 +387,7 @@ extension SerialShows {
                 ["stitch"] + Array(repeating: signal, count: 40) + ["-o", "\(disk.path)/out.mp4"])
             #expect(result.ending == .exited(73) && result.log.contains("free"), "\(result.log)")
             #expect(fileNames(in: disk.path).isEmpty)
-            // Noise takes more than any estimate.
+            // Noise needs more space than any estimate.
             let noise = directory.file("noise.mp4")
             try await Clip.make(
                 noise,

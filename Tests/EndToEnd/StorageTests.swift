@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialRecordings {
-    /// A disk that becomes full, or is too small from the start.
+    /// Disks that become full, or are too small from the beginning.
     @Suite(
         "Disk space of recordings",
         .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
@@ -14,14 +14,14 @@ extension SerialRecordings {
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// Fills a disk of 50 MB to the end, frees space, and looks at everything.
+        /// Fills a disk of 50 MB, then frees space, and checks the recording and the output.
         @Test(
             "When the disk is full the outputs lose no frame, and recording resumes when space is free again",
             arguments: [("8MB", "suspended"), ("0B", "recording failed")])
         func becomesFull(reserve: String, sign: String) async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let ballast = "\(disk.path)/ballast"
-            // What is left fills up in some ten seconds; what it occupies lets recording resume.
+            // The remaining space is used up in about ten seconds. Recording resumes when this file is deleted.
             try Data(count: 38_000_000).write(to: URL(fileURLWithPath: ballast))
             let set = RecordingSet(directory: "\(disk.path)/recordings")
             let server = try await RTMPServer.running()
@@ -60,7 +60,7 @@ extension SerialRecordings {
             #expect(recorded.last == stream.counters.last)
             for path in set.finished { #expect(try await Probe.complaints(path).isEmpty, "\(path)") }
 
-            // The log counts what is missing.
+            // The log contains the number of missing frames.
             let missing = Set(stream.counters.compactMap(\.self)).subtracting(recorded).count
             #expect(missing > 0)
             #expect(log.contains("gap in the recording: \(missing) frames"), "\(missing): \(log)")
@@ -95,7 +95,7 @@ extension SerialRecordings {
             let disk = try await SmallDisk(megabytes: 100)
             let set = RecordingSet(directory: "\(disk.path)/recordings")
             let clip = try await Clip.noisy(seconds: 30, in: directory)
-            // 30 s take 31 MB, so 63 MB must be there at the start; 56 MB is what retention keeps free.
+            // 30 s take 31 MB, so 63 MB must be free at the start. Retention keeps only 56 MB free.
             for start in 1...4 {
                 let before = set.finished
                 let result = try await RelayProcess.run(
@@ -174,7 +174,7 @@ extension SerialRecordings {
             let result = try await RelayProcess.run(
                 Shape.size + ["--record", "\(disk.path)/recordings", "--disk-reserve", "1MB"])
             #expect(result.ending == .exited(75), "\(result.log)")
-            // 2 × (1 Mbit/s + 160 kbit/s) × 3600 s × 1.02, and what there is.
+            // The numbers are 2 × (1 Mbit/s + 160 kbit/s) × 3600 s × 1.02, and the free space.
             for number in ["1.0 GB", "1.16 Mbit/s", "1h", "52.4 MB", "short"] {
                 #expect(result.log.contains(number), "\(number): \(result.log)")
             }
@@ -183,7 +183,7 @@ extension SerialRecordings {
         @Test("A recording that would use up the disk's reserve before its end is refused")
         func endsAtReserve() async throws {
             let disk = try await SmallDisk(megabytes: 50)
-            // 10 s take 1.5 MB, and 52.4 MB are free; but only 400 kB more than the reserve.
+            // 10 s take 1.5 MB. 52.4 MB are free, but only 400 kB of them are not part of the reserve.
             let result = try await RelayProcess.run(
                 Shape.size + ["--record", "\(disk.path)/recordings", "--expect", "10s", "--disk-reserve", "52MB"])
             #expect(result.ending == .exited(75), "\(result.log)")

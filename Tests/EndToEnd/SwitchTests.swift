@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 
 extension SerialRecordings {
-    /// Inputs with backups and a slate, judged by what was recorded: the numbers in the frames say whose they are.
+    /// Inputs with backups and a slate. The numbers in the recorded frames tell from which input each frame came.
     @Suite("Backup inputs")
     struct SwitchTests {
-        /// The numbers of the first input's frames, of its later ones, and of the backup's.
+        /// The numbers of the first input's frames, of its later frames, and of the backup's frames.
         private static let (first, later, backup) = (UInt32(0)..<900, UInt32(900)..<1800, UInt32(1800)..<9000)
 
         private let directory: TemporaryDirectory
@@ -19,19 +19,21 @@ extension SerialRecordings {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        /// The test signal, as a file of relay's own.
+        /// Returns a file that relay has recorded: the test signal.
         private func signal() async throws -> String {
             let own = directory.file("signal")
             let result = try await RelayProcess.run(
                 Shape.small + ["--unpaced", "--duration", "120s", "--record", own])
             #expect(result.ending == .exited(0), "\(result.log)")
-            // A recording's tracks lie in pieces of half a second, and ffmpeg would send as much at once.
+            // In a recording, the data of each track is in pieces of half a second, and ffmpeg would send each piece in
+            // a burst.
             let path = directory.file("signal.mp4")
             try await Clip.make(path, ["-i", try #require(RecordingSet(directory: own).finished.first), "-c", "copy"])
             return path
         }
 
-        /// Sends `clip` from frame `start` on in real time, as it is unless `coding` says otherwise.
+        /// Sends `clip` from frame `start` on in real time. The packets are copied, unless `coding` requests an
+        /// encoder.
         private func send(
             _ clip: String, from start: UInt32 = 0, to address: String, coding: [String] = ["-c", "copy"]
         ) throws -> ChildProcess {
@@ -55,8 +57,8 @@ extension SerialRecordings {
             }
         }
 
-        /// Waits until what is on air now is recorded. The first write after this call may hold only older data, and a
-        /// file may end.
+        /// Waits until the frames that are on air now are recorded. The first write after this call may contain only
+        /// older data, and a file may end meanwhile.
         private func isRecorded() async throws {
             for _ in 0..<3 {
                 let (file, size) = (set.open.first, set.open.first.map { fileSize($0) } ?? 0)
@@ -67,14 +69,14 @@ extension SerialRecordings {
             }
         }
 
-        /// Waits until the file that is open is finished; `body` makes it end.
+        /// Calls `body`, which ends the open file, and waits until this file is finished.
         private func endsFile(_ body: () async throws -> Void) async throws {
             let count = set.finished.count
             try await body()
             try await eventually("another file is recorded", within: .seconds(20)) { set.finished.count > count }
         }
 
-        /// Runs relay with `input` until `script` has returned, and returns what it recorded and said.
+        /// Runs relay with `input` until `script` has returned. Returns the recorded file, its frames and the log.
         private func record(
             _ input: String, _ arguments: [String] = [], while script: (RelayProcess) async throws -> Void
         ) async throws -> (path: String, frames: DecodedFrames, log: String) {
@@ -92,7 +94,7 @@ extension SerialRecordings {
             return (path, try await DecodedFrames(path), result.log)
         }
 
-        /// Which of the ranges the frames are of, without repetitions; nil for a slate.
+        /// Returns the ranges to which the frames belong, in order and without repetitions; nil stands for a slate.
         private func order(_ frames: DecodedFrames, _ ranges: [Range<UInt32>]) -> [Int?] {
             var order: [Int?] = []
             for counter in frames.counters {
@@ -102,19 +104,19 @@ extension SerialRecordings {
             return order
         }
 
-        /// The same without slates.
+        /// Returns the same as `order`, without slates.
         private func sources(_ frames: DecodedFrames, _ ranges: [Range<UInt32>]) -> [Int] {
             order(frames, ranges).compactMap { $0 }.reduce(into: []) { if $0.last != $1 { $0.append($1) } }
         }
 
-        /// Waits until `text` stands `count` times in the log.
+        /// Waits until the log contains `text` `count` times.
         private func says(_ text: String, _ count: Int, _ relay: RelayProcess) async throws {
             try await eventually("relay says \"\(text)\" \(count) times", within: .seconds(20)) {
                 relay.process.errors.ranges(of: text).count >= count
             }
         }
 
-        /// How often frames of `range` do not follow one another, but for repetitions.
+        /// Describes each place where the frames of `range` are not consecutive. Repeated frames are ignored.
         private func holes(_ frames: DecodedFrames, in range: Range<UInt32>) -> [String] {
             var own = frames.counters.compactMap { $0 }.filter { range.contains($0) }
             own = zip(own, own.dropFirst()).filter { $0 != $1 }.map(\.1)
@@ -150,7 +152,7 @@ extension SerialRecordings {
             for range in [Self.first, Self.later, Self.backup] {
                 #expect(holes(frames, in: range).isEmpty, "\(holes(frames, in: range))")
             }
-            // The last frame of the source that was killed stands for the timeout, and what was read ahead is gone.
+            // The last frame of the killed source is held for the timeout. Frames that were read ahead are lost.
             let stood = frames.counters.filter { $0 == frames.counters.last { Self.first.contains($0 ?? .max) } }.count
             #expect(stood <= 18, "the last frame stood for \(stood) frames")
             #expect(try await Probe.complaints(path).isEmpty)
@@ -160,7 +162,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A backup file that was closed replaces a frozen source, which is on air again when it resumes"
+            "A backup file is opened when a source freezes and replaces it, and the source returns when it resumes"
         )
         func frozen() async throws {
             let clip = try await signal()
@@ -184,7 +186,7 @@ extension SerialRecordings {
             }
             let found = sources(frames, [Self.first, Self.backup])
             #expect(found.contains(1) && found.suffix(3).contains(0), "\(found) \(log)")
-            // The file starts again each time it is opened: it is shown before the sender answers, too.
+            // Each time the backup file is opened, it starts again. This also happens before the sender answers.
             let reopened = "\(Self.backup.lowerBound) follows"
             let holes = holes(frames, in: Self.backup).filter { !$0.hasPrefix(reopened) }
             #expect(holes.isEmpty, "\(holes)")
@@ -199,7 +201,7 @@ extension SerialRecordings {
             let (path, frames, log) = try await record(input, arguments) { relay in
                 try await relay.says("input=slate reason=start", within: .seconds(10))
                 for (turn, range) in [Self.first, Self.later].enumerated() {
-                    // No socket listens until the address is opened again.
+                    // There is no listening socket until relay opens the address again.
                     var sender = try send(clip, from: range.lowerBound, to: "tcp://127.0.0.1:\(port)")
                     try await eventually("the source is on air", within: .seconds(20)) {
                         if !sender.isRunning {
@@ -315,7 +317,7 @@ extension SerialRecordings {
             let relay = try RelayProcess(
                 ["--input", input, "--copy", "--record", set.directory, "--rtmp", server.url()])
             try await isListening(a)
-            // The input that has video first is on air first, and stays there with return=never.
+            // The input that first has video goes on air, and stays on air because of return=never.
             let sender = try send(clip, to: udp(a))
             try await relay.says("reason=start", within: .seconds(15))
             let spare = try send(other, to: udp(b))
@@ -361,7 +363,7 @@ extension SerialRecordings {
             let relay = try RelayProcess(["--input", "\(udp(port))#\(backup)", "--copy", "--record", set.directory])
             try await isListening(port)
             let sender = try send(clip, to: udp(port))
-            // Whichever answers first begins, and the first one comes back.
+            // The program begins with the input that answers first, and later returns to the first input.
             try await says("input=\(udp(port)) reason=", 1, relay)
             try await eventually("the playlist has moved on", within: .seconds(40)) { newest() >= 10 }
             let edge = newest()
@@ -378,7 +380,7 @@ extension SerialRecordings {
             #expect(shown == [[0], [1]], "\(shown) \(result.log)")
             let last = try #require(files.last)
             let first = try #require(last.counters.lazy.compactMap { $0 }.first)
-            // A player begins three segments of 60 frames behind the newest one.
+            // A player begins three segments, of 60 frames each, before the newest segment.
             #expect(first >= Self.backup.lowerBound + 60 * UInt32(edge - 5), "\(first) at segment \(edge)")
             #expect(last.breaks.isEmpty, "\(last.breaks)")
         }
@@ -406,7 +408,7 @@ extension SerialRecordings {
             let result = try await relay.end(by: SIGINT, within: .seconds(10))
             #expect(result.ending == .exited(0), "\(result.log)")
 
-            // A slow machine begins with the slate.
+            // On a slow machine the program begins with the slate.
             let files = try await set.frames()
             let shown = files.map { order($0, [Self.first, Self.later]) }.drop { $0 == [nil] }
             #expect(shown == [[0], [nil], [1], [nil]], "\(shown) \(result.log)")

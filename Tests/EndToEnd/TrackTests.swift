@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// What stands behind the `#` of an input: tracks, and the audio's offset.
+    /// The options after the `#` of an input: its tracks, and the offset of its audio.
     @Suite("Selection and offset of an input's tracks")
     struct TrackTests {
         private let directory: TemporaryDirectory
@@ -16,7 +16,7 @@ extension SerialShows {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        /// The test signal, as a file of relay's own.
+        /// Returns a file that relay has recorded: the test signal.
         private func signal(seconds: Int) async throws -> String {
             let own = directory.file("signal")
             let result = try await RelayProcess.run(
@@ -25,7 +25,8 @@ extension SerialShows {
             return try #require(RecordingSet(directory: own).finished.first)
         }
 
-        /// By how much audio of the recording is later than that of `source`, in milliseconds, each second.
+        /// Returns, for each second, by how many milliseconds the audio of the recording is later than that of
+        /// `source`.
         private func moved(from source: String) async throws -> [Double] {
             let recording = try #require(set.finished.first)
             let own = try await AVOffset(source, frames: try await DecodedFrames(source)).milliseconds.sorted()

@@ -5,16 +5,16 @@ import TestSupport
 import Testing
 
 extension Serial {
-    /// What relay sends by UDP, by SRT as a caller and as a listener, and records in `.ts`, as the monitors of broadcasters
-    /// judge it.
+    /// The transport streams that relay sends by UDP, and by SRT as a caller and as a listener, and those that it
+    /// records to `.ts` files. They are checked in the same way as by the monitors of broadcasters.
     @Suite("Broadcast checks of transport streams")
     struct TransportStreamTests {
         private let directory: TemporaryDirectory
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// Runs relay with `arguments` and each output of a transport stream, and judges what came out of each. `feed` runs
-        /// meanwhile; relay ends by itself, or when `feed` has returned, if there is one.
+        /// Runs relay with `arguments` and with each kind of output of a transport stream, and checks what each output
+        /// sent. `feed` runs in the meantime. relay ends when `feed` has returned; without `feed`, it ends by itself.
         private func judge(
             _ arguments: [String], ignoring ignored: Set<BroadcastCheck.Fault> = [],
             _ feed: ((RelayProcess) async throws -> Void)? = nil
@@ -26,7 +26,7 @@ extension Serial {
                     "--output", capture.url, "--srt", called.url(), "--srt", "srt://127.0.0.1:\(port)?mode=listener",
                     "--record", records, "--record-format", "ts",
                 ])
-            // An output listens once the input's tracks are known.
+            // A listening output opens its port only when the tracks of the input are known.
             async let caller = Self.caller(of: port, relay)
             try await feed?(relay)
             let calling = try await caller
@@ -48,7 +48,7 @@ extension Serial {
             }
         }
 
-        /// A receiver that calls relay as soon as that listens.
+        /// Returns a receiver that calls relay as soon as relay listens.
         private static func caller(of port: Int, _ relay: RelayProcess) async throws -> SRTReceiver {
             try await eventually("relay listens", within: .seconds(20)) {
                 guard relay.process.isRunning else { throw HarnessFailure("relay ended: \(relay.process.errors)") }
@@ -61,7 +61,7 @@ extension Serial {
             [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
         }
 
-        /// Five seconds with B-frames and a tone, at `rate` frames a second.
+        /// Makes a clip of five seconds with B-frames and a tone, with `rate` frames per second.
         private func clip(_ name: String, rate: String = "25", filter: String = "null") async throws -> String {
             let path = directory.file(name)
             try await Clip.make(

@@ -5,14 +5,14 @@ import TestSupport
 import Testing
 
 extension Serial {
-    /// MPEG-TS by UDP, received by ffmpeg.
+    /// MPEG-TS over UDP, which ffmpeg receives.
     @Suite("UDP outputs")
     struct UDPTests {
         private let directory: TemporaryDirectory
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// Receives until nothing has come for 8 s, which relay may also take to begin.
+        /// Starts a receiver that ends when no packet has arrived for 8 s. relay may take as long to begin.
         private func receiver(_ address: String, port: Int, _ file: String) async throws -> ChildProcess {
             let separator = address.contains("?") ? "&" : "?"
             let process = try ChildProcess(
@@ -81,7 +81,7 @@ extension Serial {
 
         @Test("An unreachable UDP address is reported, and the output retries it")
         func unreachable() async throws {
-            // Failures of one sort are warned of once; with --verbose each is told.
+            // Failures of one kind are logged once as a warning; with --verbose, each of them is logged.
             let result = try await RelayProcess.run(
                 Shape.small + ["--duration", "3s", "--verbose", "--output", "udp://127.0.0.1:9?localaddr=203.0.113.7"])
             #expect(result.log.contains("localaddr: Cannot assign requested address"), "\(result.log)")

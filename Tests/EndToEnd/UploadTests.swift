@@ -5,7 +5,8 @@ import TestSupport
 import Testing
 
 extension SerialShows {
-    /// `--upload` with the real rclone, to a local remote and to a WebDAV server that rclone is; and `--on-segment`.
+    /// `--upload` with the real rclone, to a local remote and to a WebDAV server, which is also rclone; and
+    /// `--on-segment`.
     @Suite("Upload of recordings")
     struct UploadTests {
         private let directory: TemporaryDirectory
@@ -25,7 +26,7 @@ extension SerialShows {
                     + flags)
         }
 
-        /// Whether the remote holds the finished files, byte for byte.
+        /// Whether the remote contains exact copies of the finished files.
         private func isComplete(_ folder: String) -> Bool {
             let manager = FileManager.default
             return !set.finished.isEmpty
@@ -34,7 +35,7 @@ extension SerialShows {
                 }
         }
 
-        /// rclone as a WebDAV server with a password, on a port of this machine alone.
+        /// Starts rclone as a WebDAV server with a password, on the loopback interface.
         private func webdav(port: Int) async throws -> ChildProcess {
             let server = try ChildProcess(
                 "rclone",
@@ -109,8 +110,8 @@ extension SerialShows {
             #expect(lines.map(String.init) == expected)
         }
 
-        /// A program that writes the names of the files that it got to `notes`, and ends with the status in the file
-        /// `status`.
+        /// Makes an upload program. It appends the names of the files that it gets to `notes`, and exits with the
+        /// status in the file `status`.
         private func hook() throws -> (program: String, notes: String, status: String) {
             let (program, notes, status) = (directory.file("hook"), directory.file("notes"), directory.file("status"))
             try """

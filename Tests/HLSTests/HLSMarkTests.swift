@@ -37,7 +37,7 @@ import Testing
         let (half, two) = (try #require(first.entries[0].marks.first), try #require(first.entries[2].marks.first))
         #expect(half.date - first.entries[0].date == 500 && two.date == first.entries[2].date)
         #expect(text.contains("\(half.line)\n#EXTINF:1.000000,\n\(first.entries[0].name)\n"))
-        // Players need a date to position it (RFC 8216, 4.3.2.7).
+        // Players need the date of each segment to position a marker (RFC 8216, 4.3.2.7).
         #expect(text.split(separator: "\n").count { $0.hasPrefix("#EXT-X-PROGRAM-DATE-TIME:") } == 3)
         try write(91..<121, to: writer)
         #expect(!text.contains("half") && text.contains("X-TEXT=\"two\""))

@@ -221,7 +221,7 @@ import Testing
 }
 
 @Suite struct HLSDirectoryTests {
-    @Test("An HLS directory is created if its parent exists, serves one output at a time, and loses only relay's files")
+    @Test("An HLS directory is created if its parent exists, serves one output at a time, and keeps all foreign files")
     func directory() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }

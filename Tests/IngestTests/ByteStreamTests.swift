@@ -45,7 +45,7 @@ struct ByteStreamTests {
         return stamps
     }
 
-    @Test("A demuxer reads a stream that arrives piece by piece in the same way as a file, to its end")
+    @Test("A stream that arrives piece by piece yields the same packets as a file, up to its end")
     func pieces() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=d=2:s=320x180:r=25", "-f", "lavfi", "-i", burst, "-c:v", "libx264", "-c:a",
@@ -102,7 +102,7 @@ struct ByteStreamTests {
         #expect(again.demuxer.bestVideo?.index == first.demuxer.bestVideo?.index)
         #expect(again.demuxer.bestAudio?.sampleRate == 48_000 && again.demuxer.bestVideo?.video?.width == 320)
         #expect(again.demuxer.bestVideo?.video?.averageRate == first.demuxer.bestVideo?.video?.averageRate)
-        // Joined after its first keyframe, the stream says its size only 2 s later.
+        // Here the stream is joined after its first keyframe, so its frame size becomes known only 2 s later.
         let rest = Array(whole[(whole.count / 16 / 188 * 188)...])
         let (joined, unaware) = (try open(rest, known), try open(rest, nil))
         #expect(joined.demuxer.bestVideo?.video?.width == 320)
@@ -155,7 +155,7 @@ struct ByteStreamTests {
         #expect(invented.bestVideo?.timeBase != .mpegTS)
     }
 
-    @Test("A packet that a parser held when a read timed out does not begin another time limit")
+    @Test("A packet that a parser returns after a read has timed out does not restart the time limit")
     func heldPacket() {
         let clock = ManualClock()
         let interrupter = Interrupter(clock: clock)

@@ -144,8 +144,8 @@ struct ColorTests {
         #expect(abs(Int(luma) - 143) <= 3 && !isVideo, "\(luma)")
     }
 
-    /// The values that ffmpeg makes from a clip of 320x180 with the filters of tone mapping. They depend on the
-    /// processor: zimg has code of its own for each kind.
+    /// The values that ffmpeg makes from a clip of 320x180 with the filters of tone mapping. The values depend on the
+    /// processor, because zimg has separate code for each kind of processor.
     private func toneMapped(_ clip: Clip) throws -> [Int] {
         let raw = try Clip(
             "-i", clip.path, "-frames:v", "1", "-vf",

@@ -145,7 +145,7 @@ struct DecodedPacketTests {
         }
     }
 
-    @Test("When a publisher leaves, the frames left in the decoder are shown, and the next publisher is decoded afresh")
+    @Test("After a publisher leaves, its last frames are shown, unless another publisher follows at once")
     func returns() throws {
         let first = try packets("libx264", size: "320x180")
         let second = try packets("libx264", size: "320x180", from: 777_000)

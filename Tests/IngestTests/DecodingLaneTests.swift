@@ -9,7 +9,7 @@ import Testing
 @testable import LibAV
 @testable import SourceClock
 
-/// Tests lanes of a source that is placed, with scripted decoders.
+/// Tests decoding lanes with scripted decoders. The due times of the source's packets are known.
 @Suite("Decoding lane of a live source")
 struct DecodingLaneTests {
     private static let failure = AVFailure(operation: "decode", subject: "test", code: relay_averror_invalid_data)
@@ -120,7 +120,7 @@ struct DecodingLaneTests {
         }
     }
 
-    /// Steps `lane` until it is idle. Returns, for each failure, whether it was in vain.
+    /// Steps `lane` until it is idle. Returns `isInVain` of each failure.
     private func drain(_ lane: DecodingLane) -> [Bool] {
         var failures: [Bool] = []
         for _ in 0..<10_000 {
@@ -165,7 +165,7 @@ struct DecodingLaneTests {
             return ScriptedTrack(try coding.stream(subject: "in"), works: false, monitor: self.monitor)
         }
         for packet in try packets(25 * 20, of: stream(.audio)) { lane.append(packet) }
-        // After 1, 1, 2, 4 and 8 seconds.
+        // The five decoders are replaced after 1, 1, 2, 4 and 8 seconds.
         #expect(drain(lane) == [false, true, true, true, true] && made == 6)
     }
 
@@ -198,7 +198,7 @@ struct DecodingLaneTests {
         #expect(made.map(\.sent.count) == [30, 20] && made.first?.isFinished == true)
     }
 
-    @Test("While a reopened source may not decode yet, only the newest packets within its time limit are kept")
+    @Test("While decoding of a reopened source is held, only the newest packets within the time limit are kept")
     func held() throws {
         place()
         var made: [ScriptedTrack] = []
@@ -244,7 +244,7 @@ struct DecodingLaneTests {
         #expect(made != nil)
     }
 
-    /// A lane of video that waits 30 s before it is due, with the tracks that it makes.
+    /// A lane for video whose packets are due only 30 s after they arrive. `made` gets each track that the lane makes.
     private func waitingLane(_ made: @escaping (ScriptedTrack) -> Void) -> DecodingLane {
         var settings = SourceClockSettings.rtmp
         settings.latency = .seconds(30)
@@ -257,7 +257,7 @@ struct DecodingLaneTests {
         }
     }
 
-    /// Puts `count` packets that claim to have `size` bytes into `lane`, which is not due yet.
+    /// Puts `count` packets that state a size of `size` bytes into `lane`. No packet is due yet.
     private func fill(_ lane: DecodingLane, with count: Int, of size: Int32) throws {
         let packets = try packets(count, of: stream(.video))
         for packet in packets {

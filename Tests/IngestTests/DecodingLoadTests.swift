@@ -33,7 +33,7 @@ struct DecodingLoadTests {
         #expect(overdue == 33)
     }
 
-    @Test("If a source must be decoded in full, each late frame counts as overdue while frames are late")
+    @Test("If decoding must not be reduced to keyframes, each frame that is late because of overload counts as overdue")
     func notReduced() {
         var load = DecodingLoad(at: at(0))
         var overdue = 0

@@ -26,7 +26,7 @@ struct DecodingRefusalTests {
         #expect(refusal.isOver)
     }
 
-    @Test("In a stream joined within a GOP, a decoder has 1 s from the first keyframe on to give a frame")
+    @Test("In a stream joined within a GOP, a decoder has 1 s from the first keyframe on to output a frame")
     func joined() {
         var refusal = DecodingRefusal()
         refuse(&refusal, from: 1, packets: 249, keyframes: false)

@@ -74,7 +74,7 @@ struct ExchangedTracksTests {
         return counts
     }
 
-    @Test("A live stream ends where the PIDs are exchanged, and the next demuxer reads each track as what it is")
+    @Test("A live stream ends where the PIDs are exchanged, and the next demuxer reads both tracks correctly")
     func live() throws {
         let bytes = TransportStreamBytes(Pieces(parts.whole))
         let first = try demuxer(bytes)
@@ -85,14 +85,15 @@ struct ExchangedTracksTests {
         #expect(try counts(second).video == 75 && !bytes.isChanged)
     }
 
-    @Test("A file ends behind the map that exchanges the PIDs, and the next demuxer reads the rest")
+    @Test("A file ends after the program map that exchanges the PIDs, and the next demuxer reads the rest")
     func file() throws {
         var options = Demuxer.Options()
         options.endsAtCodingChange = true
         let first = try Demuxer(url: "file:" + path, options: options, interrupter: Interrupter(), subject: "in")
         #expect(first.transportStream == nil)
         let before = try counts(first)
-        // What the demuxer holds of the next part when it learns of the change can be one packet of the wrong kind.
+        // When the demuxer detects the change, it can already hold one packet of the next part, which it reads as
+        // video.
         #expect((200...201).contains(before.video) && before.audio >= 370, "\(before)")
         let rest = try #require(first.transportStream)
         #expect(rest.isChanged)
@@ -103,7 +104,7 @@ struct ExchangedTracksTests {
         #expect((74...75).contains(after.video) && after.audio >= 138 && !rest.isChanged, "\(after)")
     }
 
-    @Test("A file is not ended unless that is asked for")
+    @Test("A file whose PIDs are exchanged is read to its end if no end at a coding change was requested")
     func usual() throws {
         let demuxer = try Demuxer(
             url: "file:" + path, options: Demuxer.Options(), interrupter: Interrupter(), subject: "in")
@@ -111,11 +112,11 @@ struct ExchangedTracksTests {
         #expect(demuxer.transportStream == nil)
     }
 
-    @Test("The change is found in the bytes that contain the new map, for the streams that matter")
+    @Test("A change of coding is found only in bytes with the new program map, and only if it affects a selected PID")
     func change() throws {
         let (border, end) = (Int64(parts.before.count), Int64(parts.whole.count))
         let change = try #require(FileMapWatch.change(in: path, border - 1880..<border + 1880, following: [256]))
-        // The next part begins with a service description, an association and a map.
+        // The next part begins with a service description, a program association and a program map.
         #expect((border + 188...border + 940).contains(change.offset) && (change.offset - border) % 188 == 0)
         #expect(change.tables.count == 2 * 188)
         #expect(FileMapWatch.change(in: path, border..<end, following: nil) == change)
@@ -124,7 +125,7 @@ struct ExchangedTracksTests {
         #expect(FileMapWatch.change(in: path + ".none", border..<end, following: nil) == nil)
     }
 
-    @Test("A file whose PIDs are exchanged is played to its end, without a gap, and in a loop from its beginning again")
+    @Test("A file whose PIDs are exchanged is played to its end without a gap, and a loop then plays it again")
     func played() throws {
         for isLoop in [false, true] {
             let sink = isLoop ? CollectingSink(frames: 400, audio: 700_000) : CollectingSink()

@@ -122,7 +122,7 @@ struct FileTests {
         #expect(onset(sink.taken.audio, threshold: 0.01) == 24_001)
     }
 
-    @Test("Audio that starts after the first frame is played at its distance from that frame")
+    @Test("Audio that starts after the first frame keeps its distance from that frame")
     func lateAudio() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-itsoffset", "0.3", "-f", "lavfi", "-i", burst,
@@ -231,7 +231,7 @@ struct FileTests {
         }
     }
 
-    @Test("While one track's buffer is full, the other track still gets its media, even from far behind in the file")
+    @Test("While one track's buffer is full, the other track still gets media, even from much later in the file")
     func badInterleaving() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:a", "aac",

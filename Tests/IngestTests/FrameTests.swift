@@ -111,7 +111,7 @@ struct FrameTests {
         #expect(abs(Int(converted.taken.frames.first?.luma[4] ?? 0) - 63) <= 2)
     }
 
-    @Test("If the pixel aspect ratio changes in mid-stream, it applies from that frame on")
+    @Test("A pixel aspect ratio that changes in mid-stream applies from the first frame that states it")
     func changedAspect() throws {
         func clip(_ aspect: String) throws -> Clip {
             try Clip(

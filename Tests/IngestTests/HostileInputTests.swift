@@ -8,7 +8,7 @@ import Testing
 
 @testable import Ingest
 
-@Suite("Inputs whose sender wants more than to send media")
+@Suite("Inputs with a hostile sender")
 struct HostileInputTests {
     /// A playlist of one segment, which is the file at `path`.
     private static func playlist(_ path: String) -> String {
@@ -21,7 +21,7 @@ struct HostileInputTests {
             "yuv420p", suffix: ".ts")
     }
 
-    @Test("A sender by TCP that sends a playlist instead of media is refused, so it cannot show files of this machine")
+    @Test("A TCP sender that sends a playlist instead of media is refused, so it cannot show files of this machine")
     func playlistAsBytes() throws {
         let clip = try Self.clip()
         let text = Self.playlist(clip.path)
@@ -47,7 +47,7 @@ struct HostileInputTests {
         #expect(!server.values(of: "host", for: "/list.m3u8").isEmpty)
     }
 
-    @Test("A list of variants by HTTP cannot name a file of this machine, not even to find the target duration")
+    @Test("A local file that a list of variants over HTTP names is not read, not even for the target duration")
     func variantByHTTP() throws {
         let directory = try TemporaryDirectory()
         defer { withExtendedLifetime(directory) {} }
@@ -62,7 +62,7 @@ struct HostileInputTests {
         #expect(!server.values(of: "host", for: "/main.m3u8").isEmpty)
     }
 
-    @Test("For an input by FTP or through a protocol around HTTP, local files are not among the allowed protocols")
+    @Test("An input over FTP, or over a protocol that wraps HTTP, is not allowed to open local files")
     func protocols() throws {
         for text in ["ftp://h/list.m3u8", "sftp://h/a", "cache:http://h/a", "async:https://h/a"] {
             let values = InputLocation(text).demuxerSettings(IngestOptions()).options.values
@@ -91,7 +91,7 @@ struct HostileInputTests {
         #expect(!values.isEmpty && values.allSatisfy { $0 == "-" })
     }
 
-    @Test("Headers of a playlist are sent for segments of the same server, and not for those of others")
+    @Test("Headers of a playlist are sent for segments on the same server, but not for segments on other servers")
     func segmentsElsewhere() throws {
         let other = try RecordingServer { _ in Self.response("") }
         for isOther in [true, false] {
@@ -133,7 +133,7 @@ struct HostileInputTests {
         }
     }
 
-    @Test("A server is asked once whether it redirects a playlist that is read several times")
+    @Test("A server is asked only once whether it redirects a playlist, even if the playlist is read several times")
     func readAgain() throws {
         let list = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n0.ts\n"
         let server = try RecordingServer { _ in Self.response(list) }
@@ -145,7 +145,7 @@ struct HostileInputTests {
         #expect(server.values(of: "range", for: "/list.m3u8").filter { $0 == "bytes=0-0" }.count == 1)
     }
 
-    @Test("Answers about redirections are kept if there are any, the newest ones, until the input is opened again")
+    @Test("Redirection answers are cached until the input is reopened; a server that did not answer is asked again")
     func knownRedirections() {
         let redirections = KnownRedirections()
         var asked: [String] = []
@@ -175,7 +175,7 @@ struct HostileInputTests {
         #expect(asked.last == "http://h/list")
     }
 
-    @Test("A redirection is followed with headers within a server, and without them to any other or after eight")
+    @Test("Headers are sent after redirections within a server, but not to another server or after eight redirections")
     func redirections() {
         var here = HTTPRedirection("http://u:p@h:80/a/b?c")
         #expect(here.follow(status: 302, location: "/d") && here.url == "http://u:p@h:80/d" && here.keepsHeaders)
@@ -194,7 +194,7 @@ struct HostileInputTests {
         #expect(count == 7 && !circle.keepsHeaders)
     }
 
-    @Test("The question for redirections contains no password")
+    @Test("The request that looks for redirections contains no password")
     func passwords() {
         for (text, plain) in [
             ("http://u:p@h/a@b", "http://h/a@b"), ("https://h/a#b", "https://h/a"), ("http://u@h?x=@", "http://h?x=@"),

@@ -48,7 +48,7 @@ struct InputLocationTests {
         }
     }
 
-    @Test("Options of devices, HTTP and RTSP become values for libavformat, and a header is not shown")
+    @Test("Options of devices, HTTP and RTSP become libavformat options, and a header is not shown in the address")
     func connections() {
         func values(_ text: String) -> [String: String] {
             let location = InputLocation(text)
@@ -68,7 +68,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An option of a connection that cannot be used is named in the fault, without its value",
+        "An invalid or misplaced connection option is named in the error, without its value",
         arguments: [
             ("v4l2:/dev/video0#pixel-format=secret", "pixel-format"), ("rtsp://h/x#transport=secret", "tcp or udp"),
             ("alsa:hw:1#sample-rate=7999", "sample-rate"), ("alsa:hw:1#capture-channels=0", "capture-channels"),
@@ -104,7 +104,7 @@ struct InputLocationTests {
     func masking(text: String, shown: String) { #expect(InputLocation(text).description == shown) }
 
     @Test(
-        "The secrets of an address are masked, even with nested protocols or with one slash",
+        "The secrets of an address are masked, even with nested protocols, or with fewer than two slashes",
         arguments: [
             ("cache:https://u:secret@h/x", "cache:https://h/x"),
             ("async:cache:https://u:secret@h/x?secret", "async:cache:https://h/x?…"),
@@ -174,7 +174,7 @@ struct InputLocationTests {
         #expect(InputLocation("cache:/a/b.mp4").isLiveByNature == false)
     }
 
-    @Test("An address into which secrets were inserted is printed as it was before")
+    @Test("An address into which secrets were inserted is printed with its placeholders")
     func shownAs() {
         let location = InputLocation("http://h/secret/x", shownAs: "http://h/${TOKEN}/x")
         #expect(location.description == "http://h/${TOKEN}/x")

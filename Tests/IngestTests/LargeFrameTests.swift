@@ -20,7 +20,7 @@ struct LargeFrameTests {
         return try Demuxer(url: clip.path, options: options, interrupter: Interrupter(), subject: "in")
     }
 
-    @Test("An input whose frames are too large is not opened, and the error has their size and the limit")
+    @Test("An input whose frames are too large is not opened, and the error gives their size and the limit")
     func opening() throws {
         for encoder in ["libx264", "libx265"] {
             let clip = try clip(encoder)
@@ -30,7 +30,7 @@ struct LargeFrameTests {
         }
     }
 
-    @Test("A decoder refuses frames that are too large, when it is opened and later, with an error that has the size")
+    @Test("A decoder refuses too large frames, both at opening and in mid-stream, with an error that gives their size")
     func decoding() throws {
         for encoder in ["libx264", "libx265"] {
             let (small, large) = (try demuxer(clip(encoder, size: "160x90")), try demuxer(clip(encoder)))

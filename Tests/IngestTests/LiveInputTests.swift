@@ -49,7 +49,7 @@ struct LiveInputTests {
         }
     }
 
-    @Test("A read that blocks is ended before its deadline if the input is to be opened again")
+    @Test("A read that blocks is ended before its deadline if the decoder asks to reopen the input")
     func opensAgain() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=12", "-c:v", "libx264", "-preset", "ultrafast", "-g", "25",
@@ -144,7 +144,7 @@ struct LiveInputTests {
             })
     }
 
-    @Test("Reading of a transport stream goes through a new program map that gives its tracks other PIDs")
+    @Test("If a new program map gives the same codecs other PIDs, reading of the transport stream continues")
     func continued() throws {
         let location = InputLocation("udp://127.0.0.1:9")
         let monitor = SourceMonitor()
@@ -161,7 +161,7 @@ struct LiveInputTests {
         reading.end()
     }
 
-    @Test("Reading of a transport stream ends if the stream continues under other PIDs")
+    @Test("If the stream continues under other PIDs with other codecs, reading of the transport stream ends")
     func moved() throws {
         let location = InputLocation("udp://127.0.0.1:9")
         let monitor = SourceMonitor()
@@ -176,7 +176,7 @@ struct LiveInputTests {
         reading.end()
     }
 
-    /// The video of a file of FLV with a keyframe each second, of this size.
+    /// An FLV file with video of this size and a keyframe each second.
     private func flash(_ size: String) throws -> [UInt8] {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc=s=\(size):r=25:d=2", "-c:v", "libx264", "-preset", "ultrafast", "-g", "25",
@@ -187,7 +187,7 @@ struct LiveInputTests {
     @Test("If the decoder configuration changes in mid-stream, later packets belong to a new stream that has it")
     func configuration() throws {
         let (location, monitor) = (InputLocation("udp://127.0.0.1:9"), SourceMonitor())
-        // The second file without its header of 13 bytes.
+        // The second file is appended without its header of 13 bytes.
         let demuxer = try Demuxer(
             reading: Bytes(try flash("160x90") + flash("320x180").dropFirst(13)), options: .init(format: "flv"),
             interrupter: monitor.interrupter, subject: "in")

@@ -117,7 +117,7 @@ struct LiveTests {
             "yuv420p", "-c:a", "aac", suffix: ".ts")
     }
 
-    @Test("If a sender continues under other PIDs, its media continues without a new opening")
+    @Test("If a sender continues under other PIDs, its media continues without reopening the input")
     func otherPIDs() throws {
         let (first, second) = (try clip(seconds: 4), try clip(seconds: 10))
         let port = Int(try LoopbackSocket.freePort())

@@ -52,8 +52,8 @@ struct LoopTests {
         #expect(sink.taken.frames[25].nanoseconds == 1_000_000_000)
     }
 
-    // Before the fix, each round searched for its first frame behind the last one and failed, without end. The 2 s of
-    // audio are longer than the frames, of which the last begins at 0.96 s.
+    // Before the fix, each round searched for its first frame after the last frame and failed, again and again. The 2 s
+    // of audio are longer than the frames, of which the last begins at 0.96 s.
     @Test("A loop whose start position is after its last frame begins at its first frame", arguments: [985, 1500])
     func behindTheEnd(milliseconds: Int) throws {
         let clip = try Clip(

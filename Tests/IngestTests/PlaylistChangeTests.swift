@@ -37,8 +37,8 @@ struct PlaylistChangeTests {
         }
     }
 
-    /// A live playlist that is played. On the clock of its deadlines no time passes, and on that of its watch only what
-    /// the test adds.
+    /// A live playlist that is played. The clock of its deadlines stands still, and the clock of its playlist watch
+    /// advances only when the test advances it.
     private final class Player {
         let watch = ManualClock()
         let server: PlaylistServer
@@ -74,7 +74,7 @@ struct PlaylistChangeTests {
         (try Segments("red", "160x90", fragmented: true), try Segments("blue", "320x180", fragmented: true))
     }
 
-    @Test("All frames are decoded of a playlist whose initialization section changes")
+    @Test("All frames of a playlist whose initialization section changes are decoded")
     func otherCoding() throws {
         let (red, blue) = try Self.fragmented.get()
         let player = try Player(
@@ -92,7 +92,7 @@ struct PlaylistChangeTests {
         #expect(player.log.lines(containing: "coded in another way").count == 1, "\(player.log.lines)")
     }
 
-    @Test("A playlist returns to its first coding after an advertisement")
+    @Test("If a playlist returns to its first coding after an advertisement, all of its frames are decoded")
     func advertisement() throws {
         let (red, blue) = try Self.fragmented.get()
         let player = try Player(
@@ -107,7 +107,7 @@ struct PlaylistChangeTests {
         #expect(player.source.status.reopens == 2 && player.source.status.decodeErrors == 0)
     }
 
-    @Test("A playlist continues if its initialization section is written again with another time")
+    @Test("If a playlist's initialization section is written again with another time, the input is not reopened")
     func sameCoding() throws {
         let (red, _) = try Self.fragmented.get()
         var later = red.section
@@ -146,7 +146,7 @@ struct PlaylistChangeTests {
         func end(failure: String?) {}
     }
 
-    @Test("All packets are copied of a playlist whose initialization section changes, none of them twice")
+    @Test("All packets of a playlist whose initialization section changes are copied, and none of them twice")
     func copied() throws {
         let (red, blue) = try Self.fragmented.get()
         let server = try PlaylistServer(
@@ -165,10 +165,11 @@ struct PlaylistChangeTests {
         #expect(source.status.reopens == 1 && source.status.decodeErrors == 0)
     }
 
-    /// Where the packets of video and of audio end, in front of the first restart and behind it.
+    /// Stores at which times video and audio end, before the first restart and after each restart.
     private final class Ends: PacketSourceSink {
         private let state = Mutex<[[TrackKind: Int64]]>([[:]])
-        /// The ends in nanoseconds of the sender's time, by restarts.
+        /// The ends in nanoseconds of the sender's time: one entry before the first restart, and one after each
+        /// restart.
         var times: [[TrackKind: Int64]] { state.withLock { $0 } }
 
         func take(_ packet: EncodedPacket, at arrival: Timestamp) {
@@ -197,7 +198,7 @@ struct PlaylistChangeTests {
         }
     }
 
-    @Test("At a change of the initialization sections, audio of a list of its own is read to the end of the video")
+    @Test("If the initialization sections change, audio in a playlist of its own is read up to the end of the video")
     func separateAudio() throws {
         let coding = ["-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "25", "-pix_fmt", "yuv420p"]
         // The noise makes segments larger than what libavformat reads while it opens a list.

@@ -39,8 +39,8 @@ struct PlaylistDeadlineTests {
         }
     }
 
-    /// A live playlist that is played, with deadlines on a clock that the test advances. On the clock of its watch no
-    /// time passes.
+    /// A live playlist that is played, with deadlines on a clock that the test advances. The clock of its playlist
+    /// watch stands still.
     private final class Player {
         let clock = ManualClock()
         let server: PlaylistServer
@@ -147,7 +147,7 @@ struct PlaylistDeadlineTests {
         }
     }
 
-    @Test("Only a list of segments can have ended, not a list of variants")
+    @Test("The end of a playlist is known from a list of segments, but not from a list of variants")
     func end() {
         let list = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:41\n#EXTINF:2,\na.ts\n#EXTINF:2,\nb.ts\n"
         #expect(PlaylistHead(list)?.end == 43)

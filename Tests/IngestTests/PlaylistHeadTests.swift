@@ -73,7 +73,7 @@ struct PlaylistHeadTests {
     }
 
     @Test(
-        "The end of an HTTP response is known by its length, or by the end of the connection, announced or not",
+        "An HTTP response ends at its stated length, or when the connection is closed, whether announced or not",
         arguments: ["Content-Length: 9\r\n", "Connection: close\r\n", ""])
     func response(headers: String) throws {
         let server = try RecordingServer { _ in "HTTP/1.0 200 OK\r\n\(headers)\r\n#EXTM3U\n1" }

@@ -30,8 +30,8 @@ final class PlaylistServer: Sendable {
     private let server: LoopbackServer
     private let content: PlaylistContent
 
-    /// A server of these segments, one second each; `playlist` selects those that are listed. Segments of fragmented MP4
-    /// need `sections`, their initialization sections.
+    /// A server of these segments, one second each; `playlist` selects those that are listed. Segments of fragmented
+    /// MP4 need `sections`, their initialization sections.
     init(_ segments: [Data], sections: [String: Data] = [:], _ playlist: Playlist) throws {
         let content = PlaylistContent(segments, sections, playlist)
         self.content = content

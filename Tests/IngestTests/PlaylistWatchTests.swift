@@ -28,7 +28,7 @@ struct PlaylistWatchTests {
         #expect(watch.isDue(at: .seconds(164), waitingSince: .seconds(155)))
     }
 
-    @Test("A playlist that lists only earlier segments while a read waits was started again")
+    @Test("A playlist that lists only earlier segments while a read waits counts as started again")
     func smallerNumbers() throws {
         var watch = PlaylistWatch(target: .seconds(2))
         func note(_ numbers: Range<Int>?, at time: Int, since start: Int?) throws -> PlaylistWatch.Verdict {
@@ -39,13 +39,13 @@ struct PlaylistWatchTests {
         // The next segment can still arrive in time.
         #expect(try note(0..<2, at: 3, since: 1) == .continues)
         #expect(try note(nil, at: 5, since: 1) == .continues)
-        // A server that is one segment behind.
+        // This server is one segment behind.
         #expect(try note(499..<502, at: 7, since: 1) == .continues)
         #expect(try note(0..<0, at: 9, since: 1) == .continues)
         #expect(try note(0..<3, at: 11, since: 1) == .restarted)
     }
 
-    @Test("A playlist that gets new segments, none of which is read, was started again", arguments: [0, 8])
+    @Test("A playlist that gets new segments, none of which is read, counts as started again", arguments: [0, 8])
     func unreadSegments(lastRead: Int) throws {
         var watch = PlaylistWatch(target: .seconds(2))
         func note(_ numbers: Range<Int>, at time: Int, since start: Int?) throws -> PlaylistWatch.Verdict {
@@ -81,7 +81,7 @@ struct PlaylistWatchTests {
         }
     }
 
-    @Test("A playlist whose segments come late or are listed late is not taken for one that was started again")
+    @Test("A playlist whose segments arrive late or are listed late does not count as started again")
     func healthy() throws {
         var random = SeededRandom()
         for _ in 0..<50 {
@@ -102,7 +102,7 @@ struct PlaylistWatchTests {
         }
     }
 
-    @Test("A playlist that is started again at any time is noticed while the read of the next segment waits")
+    @Test("If a playlist is started again at any time, this is detected while the read of the next segment waits")
     func restarts() throws {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -125,7 +125,7 @@ struct PlaylistWatchTests {
         }
     }
 
-    @Test("The verdict of a watch that has ended does not end the read of the demuxer that follows")
+    @Test("A late verdict of a watch that has ended does not end a read of the next demuxer")
     func lateVerdict() {
         let (state, interrupter) = (PlaylistState(), Interrupter(clock: ManualClock()))
         let ended = state.beginWatch()
@@ -139,7 +139,7 @@ struct PlaylistWatchTests {
         #expect(state.isRestarted && interrupter.hasTimedOut)
     }
 
-    @Test("The segments that need an initialization section are found, those that were added last")
+    @Test("The last group of segments that needs an initialization section is found by the section's address")
     func initialization() throws {
         let text = """
             #EXTM3U
@@ -174,7 +174,7 @@ struct PlaylistWatchTests {
         #expect(segments("https://h/x/c.mp4") == nil)
     }
 
-    @Test("If an initialization section is in another list, playback begins at the last change of the first list")
+    @Test("If a playlist does not list an initialization section, playback begins at the playlist's last change")
     func otherList() throws {
         let segment = "#EXTINF:2,\n1.m4s\n"
         func begin(_ body: String) throws -> Int {

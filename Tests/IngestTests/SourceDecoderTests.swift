@@ -10,7 +10,7 @@ import Testing
 @testable import Ingest
 @testable import SourceClock
 
-/// The decoder of a live source, of which everything is due at once.
+/// Tests the decoder of a live source whose packets are all due at once.
 @Suite("The decoder of live sources", .timeLimit(.minutes(2)))
 struct SourceDecoderTests {
     /// A feed that the test plays, which counts how often it is asked to open its input again.
@@ -54,8 +54,8 @@ struct SourceDecoderTests {
         try Demuxer(url: clip.path, options: .init(), interrupter: Interrupter(), subject: "clip")
     }
 
-    /// Puts the frames of `clip`, which begin to arrive at second `start`, into the inbox as if they were of `stream`. Returns
-    /// how many there are.
+    /// Puts the frames of `clip`, which begin to arrive at second `start`, into the inbox as if they were frames of
+    /// `stream`. Returns the number of frames.
     private func put(_ clip: Clip, as stream: LiveStream, from start: Int64 = 0) throws -> Int {
         let demuxer = try demuxer(clip)
         var count = 0
@@ -132,7 +132,7 @@ struct SourceDecoderTests {
         let stream = LiveStream(try #require(try demuxer(good).bestVideo))
         let clock = ManualClock(now: 1_000_000_000_000_000)
         let group = run(clock)
-        /// Opens the input again, and puts what is refused into the inbox.
+        /// Opens the input again, and puts packets that decoders refuse into the inbox.
         func open(_ second: Int64) throws {
             if second > 0 { timing.restart([.video: (.mpegTS, 33)]) }
             let next = LiveStream(stream.info)
@@ -149,7 +149,7 @@ struct SourceDecoderTests {
         end()
         let (asked, told) = (feed.asked, log.lines(containing: replaced).count)
         try open(20)
-        // The second of these decoders fails in vain, and so does the third.
+        // The second and the third of these decoders also refuse all packets.
         try eventually("decoders are replaced again") { log.lines(containing: replaced).count >= told + 3 }
         #expect(feed.asked == asked)
         end()
@@ -185,7 +185,7 @@ struct SourceDecoderTests {
         #expect(sink.taken.frames.count - before == count && count == 150)
     }
 
-    @Test("Packets that arrive after the decoder took the last ones are not reported as decoded")
+    @Test("The inbox does not count as decoded while it contains entries that the decoder has not taken")
     func notDelivered() throws {
         inbox.interrupt()
         #expect(inbox.takeAll().count == 1)

@@ -52,14 +52,14 @@ struct SourceTimingTests {
         #expect(monitor.status.silentTracks.isEmpty)
     }
 
-    @Test("If a source stalls, both tracks are reported as silent although no packet arrives")
+    @Test("If a source stalls, both tracks are reported as silent, even though no packet arrives")
     func stall() {
         note([.video, .audio], 0..<3000)
         timing.advance(to: at(4500))
         #expect(monitor.status.silentTracks == [.video, .audio])
     }
 
-    @Test("While a source is reopened its queued frames keep their times, and audio gets new times after it")
+    @Test("While a source is reopened, its queued frames keep their times; afterwards audio gets new times")
     func reopened() throws {
         note([.video, .audio], 0..<3000)
         let before = try #require(timing.due(at(2960), of: .video))
@@ -169,7 +169,7 @@ struct SourceTimingTests {
             if let place = timing.placeAudio(at(time)) { steps.append(place.step) }
         }
         #expect(wasPlacedByAudio == true)
-        // A move of the map that belongs to the placement precedes all audio.
+        // The mapping may be moved once when it is created, but only before all audio.
         #expect(steps.count > 100 && steps.dropFirst().allSatisfy { $0 == .zero }, "\(steps.filter { $0 != .zero })")
     }
 }

@@ -94,7 +94,7 @@ struct TimelineTests {
         let shift = 1_080_000 - second
         for index in Int64(0)..<5 {
             expect(filter.shift(dts: second + index * 3600, stream: 0, base: .mpegTS), shift)
-            // Audio from before the seam that arrives behind it keeps the old correction.
+            // Audio from before the jump that arrives after it keeps the old correction.
             expect(filter.shift(dts: 1_062_000 + index * 3600, stream: 1, base: .mpegTS), 0)
         }
         for index in Int64(5)..<10 {

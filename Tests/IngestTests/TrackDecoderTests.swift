@@ -103,7 +103,8 @@ struct TrackDecoderTests {
     func hole(kind: TrackKind) throws {
         let decoder = ScriptedDecoder()
         let track = try track(decoder, packets: 0, kind: kind)
-        // The packet at 120 is slightly late, before that at 400 there is a gap, and the time of the last goes back.
+        // The packet at 120 is slightly late, there is a gap before the packet at 400, and the time of the last packet
+        // goes back.
         for time in [0, 21, 42, 120, 400, 421, 100] as [Int64] {
             let packet = try PacketBox(subject: "test")
             packet.stamp(pts: time, dts: time)

@@ -157,7 +157,7 @@ struct TrackOptionsTests {
             "aevalsrc='\(wave)':s=48000:d=1:c=4.0", "-c:v", "rawvideo", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le",
             suffix: ".nut")
         let found = try play(open(clip, options))
-        // If all four channels are played, the left one also contains those behind and in the middle.
+        // If all four channels are played, the left channel also contains the rear and the center channel.
         #expect(options.isEmpty ? found.level > level : abs(found.level - level) < 0.02, "\(found)")
     }
 

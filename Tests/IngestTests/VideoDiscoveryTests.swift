@@ -13,11 +13,11 @@ import Testing
 
 @Suite("Detection of video in a stream joined within a GOP", .serialized, .timeLimit(.minutes(5)))
 struct VideoDiscoveryTests {
-    /// A transport stream of 160 by 90 at 25 frames a second, without its first keyframe. The next keyframe follows
-    /// after 10 s, if the stream lasts `seconds` that long.
+    /// A transport stream of 160 by 90 at 25 frames a second, without its first keyframe. The stream lasts `seconds`;
+    /// its next keyframe follows after 10 s, if the stream lasts that long.
     private func joined(_ codec: String, seconds: Int = 11) throws -> Clip {
-        // For libx264, 0 disables keyframes at changes of scene; for other codecs, a number that no change reaches
-        // does.
+        // Disables keyframes at scene changes: for libx264 by 0, for other codecs by a threshold that no scene change
+        // reaches.
         let threshold = codec == "mpeg2video" ? "1000000000" : "0"
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=\(seconds)", "-f", "lavfi", "-i",

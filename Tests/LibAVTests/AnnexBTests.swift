@@ -211,7 +211,7 @@ import Testing
     func depths(codec: Codec) {
         // The largest Exp-Golomb code: 31 zeros, a one, and 31 ones, with emulation prevention bytes.
         let avc: [UInt8] = [0x67, 0x64, 0, 0x1F, 0xA0, 0, 0, 3, 0, 0x1F] + [UInt8](repeating: 0xFF, count: 20)
-        // 320x180 in 4:2:0 without cropping, after 96 bits of profile and level, then the same.
+        // After 96 bits of profile and level: 320x180 in 4:2:0 without cropping, then the same code.
         let hevc: [UInt8] =
             [0x42, 1, 0x01] + [UInt8](repeating: 0x55, count: 12) + [0xA0, 0x0A, 0x08, 0x0B, 0x50, 0, 0, 3]
             + [0, 0x0F] + [UInt8](repeating: 0xFF, count: 20)

@@ -32,7 +32,7 @@ struct InitializationSectionTests {
         #expect(first == InitializationSection(Self.section(time: 2, version: version)))
     }
 
-    @Test("Sections with another track, time scale, sample description or other defaults describe another coding")
+    @Test("Sections that differ in track, time scale, sample description or defaults describe different codings")
     func differences() throws {
         let first = try #require(InitializationSection(Self.section()))
         let others = [
@@ -45,14 +45,14 @@ struct InitializationSectionTests {
         }
     }
 
-    @Test("Bytes without a complete movie box are no section")
+    @Test("Bytes without a complete movie box are refused as an initialization section")
     func damaged() {
         let whole = Self.section()
         for count in 0..<whole.count { #expect(InitializationSection(Array(whole.prefix(count))) == nil) }
         #expect(InitializationSection(Self.box("styp", []) + Self.box("moof", [])) == nil)
     }
 
-    @Test("Damaged sections are read without a trap")
+    @Test("Reading a damaged initialization section never crashes")
     func mutations() {
         var random = SeededRandom()
         for _ in 0..<2000 {

@@ -191,7 +191,7 @@ struct ParameterSetPropertyTests {
     }
 
     @Test func `If a configuration record is truncated within a long set, no set after it is read`() {
-        // The reader takes bytes of the set for IDs and lengths of the next one.
+        // A reader that continued would take bytes of the truncated set for IDs and lengths of the next set.
         let avc: [UInt8] = [1, 100, 0, 31, 0xFF, 0xE1, 1, 0, 0x67] + [UInt8](repeating: 7, count: 191)
         #expect(ConfigurationRecord.sets(avc, .h264).isEmpty)
         let head: [UInt8] = [1] + [UInt8](repeating: 0, count: 20) + [0x0F, 3, 0xA0, 0, 1, 2, 88]

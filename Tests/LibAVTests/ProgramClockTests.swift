@@ -32,7 +32,7 @@ struct ProgramClockTests {
         }
     }
 
-    @Test("A frame longer than 40 ms has further PCRs, and its first PCR precedes its decoding time by more")
+    @Test("A frame longer than 40 ms has several PCRs, the first more than 50 ms before its decoding time")
     func slow() {
         var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(10))))
         let step = clock.next(.video, at: 90_000, lasting: 9000, hasOwn: true)

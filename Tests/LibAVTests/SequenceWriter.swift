@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import LibAV
 
-/// Writes numbers bit by bit, as the standards define them: slow and obvious.
+/// Writes numbers bit by bit, as the standards define them. The code is slow, but easy to verify.
 struct BitWriter {
     /// The bits, first one first.
     private var written: [Bool] = []
@@ -81,7 +81,8 @@ enum SequenceWriter {
         return WrittenSequence(unit: UnitWriter.unit([0x67], writer.payload), says: says, profile: profile)
     }
 
-    /// An HEVC SPS (ITU-T H.265, 7.3.2.2.1); the argument is the number of sub-layers minus one.
+    /// An HEVC SPS (ITU-T H.265, 7.3.2.2.1). `subLayers` is the number of sub-layers minus one; nil means a random
+    /// number.
     static func hevc(
         _ number: Int, subLayers: UInt32? = nil, using random: inout SeededRandom
     ) -> WrittenSequence {
@@ -92,7 +93,7 @@ enum SequenceWriter {
         writer.bits(UInt64(says.subLayers), 3)
         writer.flag(says.isNested)
         var profile: [UInt8] = [1]
-        // Zeros must be frequent.
+        // Zeros are frequent, so that emulation prevention bytes are needed.
         for _ in 0..<11 { profile.append(Bool.random(using: &random) ? 0 : UInt8.random(in: 0...255, using: &random)) }
         for byte in profile { writer.bits(UInt64(byte), 8) }
         writeLayers(Int(says.subLayers), &writer, using: &random)
@@ -222,7 +223,7 @@ struct WrittenSets {
         }
         if codec == .hevc {
             for number in 0..<UInt8.random(in: 1...2, using: &random) {
-                // The IDs are two bytes, and two bytes of ones always follow them (ITU-T H.265, 7.3.2.1).
+                // The first two bytes contain the ID, and two bytes of ones always follow them (ITU-T H.265, 7.3.2.1).
                 let noise = UnitWriter.noise(Int.random(in: 0...60, using: &random), using: &random)
                 vps.append(UnitWriter.unit([0x40, 1], [number << 4 | 0xC, 1, 0xFF, 0xFF] + noise))
             }

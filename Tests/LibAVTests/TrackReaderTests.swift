@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(
-        "Audio in a codec that no output carries is read as samples, if it is to be encoded",
+        "Audio in a codec that no output carries is decoded to samples, if the program encodes its audio",
         arguments: [
             ("mp2", "ts", 48_000), ("eac3", "ts", 48_000), ("pcm_s16le", "mov", 48_000), ("pcm_alaw", "wav", 8000),
         ])

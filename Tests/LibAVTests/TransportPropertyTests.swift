@@ -38,7 +38,7 @@ private enum PacketWriter {
         return SpliceSection.sealed(head + body)
     }
 
-    /// The map of program 1 has libavformat's PID.
+    /// The program association section: the map of program 1 has the PID that libavformat uses.
     static let association = section(0, [0, 1, 0xF0, 0])
 
     /// The map of streams with these types.
@@ -109,7 +109,7 @@ struct TransportPropertyTests {
         return types
     }
 
-    /// A stream with the tables first, whose map comes at least five times.
+    /// A stream that begins with the tables and contains the program map at least five times.
     private static func stream(_ types: [UInt8], using random: inout SeededRandom) -> [UInt8] {
         var bytes = PacketWriter.packets(PacketWriter.association, pid: 0, using: &random).flatMap { $0 }
         for _ in 0..<Int.random(in: 5...8, using: &random) {

@@ -53,7 +53,7 @@ struct CarriageTests {
         #expect(Carriage.hls.refusal(of: stream(.h264, .aac, .scte35)) == nil)
     }
 
-    @Test("A stream description contains a packet only if it has the packet's own track, not just an equal one")
+    @Test("A stream description matches only packets of its own track descriptions, not packets of equal descriptions")
     func streams() {
         let (first, second) = (track(.h264), track(.h264))
         let packet = EncodedPacket(

@@ -10,7 +10,7 @@ struct ChannelFailureTests {
     }
 
     @Test(
-        "A channel's failure tells what was attempted on what, and ends with the message of the underlying error",
+        "A channel's failure names the attempt and its object, and ends with the message of the underlying error",
         arguments: [
             (.openInput("srt://h:1"), "The input srt://h:1 cannot be opened: it is away."),
             (.openAudioInput("alsa:x"), "The audio input alsa:x cannot be opened: it is away."),
@@ -33,7 +33,7 @@ struct ChannelFailureTests {
         let failure = ChannelFailure(.inputUnreadable, attempt, because: fault)
         #expect(failure.description == sentence && failure.attempt == attempt && failure.cause == .inputUnreadable)
         #expect(failure.error as? Fault == fault)
-        // The reason may be noticed by relay itself, or be in other words than those of the error.
+        // The reason may be detected by relay itself, or differ from the text of the error.
         let noticed = ChannelFailure(.configuration, attempt, because: "it is away")
         #expect(noticed.description == sentence && noticed.error == nil && noticed.cause == .configuration)
         let reworded = ChannelFailure(.configuration, attempt, because: "it is away", error: fault)

@@ -12,7 +12,7 @@ import Testing
         func add(_ number: Int) { numbers.append(number) }
     }
 
-    @Test("Work that is posted to an actor's queue runs in order, before calls that await the actor later")
+    @Test("Work that is posted to an actor's queue runs in order, and before calls that await the actor later")
     func order() async {
         let counter = Counter()
         for number in 0..<1000 { counter.post { $0.add(number) } }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Program
 
-/// A live source that is played 100 ms earlier than it comes.
+/// A live source whose audio is played 100 ms earlier than it arrives.
 @Suite struct AudioAheadTests {
     private let feed = SourceFeed(
         pacing: .live(frameRate: FrameRate(25)), frameRate: FrameRate(25), audio: .program, clock: ManualClock())

@@ -52,7 +52,7 @@ struct FrameSlotsTests {
         for index in 0..<40_000 {
             let sent: Int64 = rate.timeBase.rescale(Int64(index), to: TimeBase.nanoseconds)
             let due = sent + sent * drift / 1_000_000
-            // Rounded to milliseconds, with half a millisecond of jitter.
+            // The timestamp is rounded to milliseconds, after a jitter of half a millisecond was added.
             let stamp = (due + Int64.random(in: -500_000...500_000, using: &random)) / 1_000_000 * 1_000_000
             let before = slots.repeated + slots.dropped
             let slot = slots.take(Timestamp(nanoseconds: stamp))
@@ -84,7 +84,7 @@ struct FrameSlotsTests {
                 guard let slot = slots.take(Timestamp(nanoseconds: stamp)) else { continue }
                 furthest = max(furthest, (due - program.start(of: slot).nanoseconds).magnitude)
             }
-            // The margin beyond the edge, plus the rounding of a timestamp.
+            // A frame may be 53 % of a program frame away from its slot; the rounding of a timestamp is added.
             #expect(furthest <= UInt64(length * 53 / 100 + 1_000_000), "\(shift) ms")
         }
     }
@@ -120,8 +120,8 @@ struct FrameSlotsTests {
         #expect(slots.repeated == 0)
     }
 
-    // Regression: it kept its slot from beside another reference, up to a frame away, and repeated a frame half a
-    // minute later.
+    // Regression: a new reference source kept the slots that it had beside the previous reference, up to a frame away
+    // from its times, and half a minute later one of its frames was repeated.
     @Test("The frames of a new reference source are shown in the nearest program frames from the first one on")
     func newReference() {
         var slots = FrameSlots(frameRate: FrameRate(25))

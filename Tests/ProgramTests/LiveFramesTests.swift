@@ -14,7 +14,8 @@ import Testing
 
     private func due(_ frame: VideoFrame) -> Timestamp? { Timestamp(frame.pts, in: frame.timeBase) }
 
-    /// Returns when a program begins that looks at time 0, when the newest of `count` frames has arrived.
+    /// Returns when a program begins if it waits for its first frame at time 0, and the newest of `count` frames has
+    /// arrived.
     private func beginning(_ count: Int64) -> Timestamp? {
         var frames = LiveFrames(frameRate: rate)
         for number in 0..<count {
@@ -67,7 +68,8 @@ import Testing
         #expect(counts(source: 25, missing: 10..<15) == (35, 10))
     }
 
-    /// Returns how many of 600 frames wait that arrive `interval` sixtieths of a second apart and are not taken.
+    /// Returns how many of 600 frames are still waiting if they arrive `interval` sixtieths of a second apart and none
+    /// is taken.
     private func waiting(interval: Int64) -> Int {
         var frames = LiveFrames(frameRate: rate)
         for number in 0..<Int64(600) {
@@ -93,8 +95,8 @@ import Testing
         #expect(beginning(0) == nil)
     }
 
-    // A reference's frames approach the middle of their ticks by at most 1000 ppm; meanwhile frames shown with them
-    // were up to a whole frame older or newer.
+    // Regression: a reference's frames approach the middle of their ticks by at most 1000 ppm; until they were there,
+    // the frames of other sources that were shown with them were up to a whole frame older or newer.
     @Test(
         "Frames of a source are paired with simultaneous frames of a new reference, whatever its initial phase",
         arguments: [-9, -4, 0, 6, 9], [-8, -3, 2, 8])

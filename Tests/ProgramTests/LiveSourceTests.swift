@@ -37,7 +37,7 @@ private final class ManualLiveSource: SourceTimes, MonotonicClock {
     func stretch(of track: TrackKind) -> Double { -rate }
     func advance(to moment: Timestamp) {}
 
-    /// Delivers what is due within 200 ms of `moment`, and advances the clock to it.
+    /// Delivers the frames that are due up to 200 ms after `deadline`, and advances the clock to `deadline`.
     func sleep(until deadline: Int64) {
         deliver(until: deadline + 200_000_000)
         state.withLock { $0.now = max($0.now, deadline) }
@@ -136,8 +136,8 @@ struct LiveSourceTests {
         #expect(shown == Array(shown[0]..<shown[0] + 15_000))
     }
 
-    /// Returns when a program ends, in seconds, whose video follows the machine's clock, and whose audio follows a
-    /// clock that is off by `rate`.
+    /// Returns, in seconds, when a program ends if its video follows the machine's clock, and its audio follows a clock
+    /// that is off by `rate`.
     private func end(rate: Double, leads: Bool) throws -> Double {
         let video = ManualLiveSource(frameRate: FrameRate(25))
         let feed = SourceFeed(
@@ -234,7 +234,7 @@ struct LiveSourceTests {
         source.feed.withLock { $0 = nil }
     }
 
-    @Test("If a source's program times change, its queued frames change with them, and late frames are dropped")
+    @Test("If the due times of a source's frames change, this applies to queued frames, and late frames are dropped")
     func steps() throws {
         var frames = LiveFrames(frameRate: FrameRate(25))
         let storage = FrameBuffer(width: 2, height: 2) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
@@ -262,7 +262,7 @@ struct LiveSourceTests {
         #expect(frames.dropped == 2)
     }
 
-    @Test("If a source's program times change, its queued audio changes with them")
+    @Test("If the due times of a source's audio change, its queued audio is moved to the new times")
     func audioSteps() {
         var store = AudioStore(format: .program)
         let ones = [Float](repeating: 1, count: 100)

@@ -67,7 +67,7 @@ struct MixerTests {
         }
         let own = (0..<24_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
         #expect(Array(samples[..<7680]) == Array(own[..<7680]))
-        // The audio from then was kept: nothing is missing, and the last part is heard again.
+        // The audio of the last 1000 samples was stored: no audio is missing, and these samples are heard again.
         #expect(Array(samples[8160..<15_360]) == Array(own[7160..<14_360]))
         #expect(Array(samples[15_840..<23_040]) == Array(own[15_840..<23_040]))
         let steps = zip(samples, samples.dropFirst()).map { abs($1 - $0) }
@@ -107,7 +107,7 @@ struct MixerTests {
     func earlierLive() {
         let live = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         let own = (0..<48_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
-        // Delivered 200 ms before it is due, as from a source with that latency.
+        // The audio is delivered 200 ms before it is due, as by a source with that latency.
         var delivered = 0
         let deliver = { (end: Int) in
             let part = Array(own[delivered..<end])
@@ -159,8 +159,8 @@ struct MixerTests {
         #expect(splash(Array(samples[8000..<12_096])) < -60)
     }
 
-    /// Returns the energy above 7 kHz relative to the total in windows of 4096 samples, in decibels; the highest of the
-    /// windows.
+    /// Returns, in decibels, the energy above 7 kHz relative to the total energy, for the window of 4096 samples in
+    /// which it is highest.
     private func splash(_ samples: [Float]) -> Double {
         // A difference filter of high order attenuates by far more than 60 dB below 1 kHz.
         var high = samples.map(Double.init)

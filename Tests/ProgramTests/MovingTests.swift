@@ -75,7 +75,7 @@ struct MovingTests {
         var largest = 0
         for step in 0..<frames.count - 1 {
             let (before, after) = (frames[frames.startIndex + step].y, frames[frames.startIndex + step + 1].y)
-            // Flat areas jump as a whole.
+            // If a flat area jumps, all of its pixels do, so every fifth pixel is enough.
             for y in stride(from: 0, to: height, by: 5) {
                 for x in stride(from: 0, to: width, by: 5) {
                     let difference = abs(Int(before[x, y]) - Int(after[x, y]))
@@ -106,7 +106,7 @@ struct MovingTests {
         let (pip, single) = (Scene.stills(.pip, [a, b]), Scene.stills(.single, [b]))
         #expect(largestStep(pip, single) <= bound && largestStep(single, pip) <= bound)
         let frames = screen.play(pip, [change(2, single)], count: Self.length + 4).frames
-        // The part that it does not cover yet shows the first layer.
+        // The part of the frame that the inset does not cover yet shows the first layer.
         #expect((2...20).allSatisfy { frames[$0].y[2, 2] == 60 })
     }
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Program
 
-/// Records when each frame goes on air, and once stands still for a while.
+/// Records when each frame goes on air, and blocks its thread once for a while.
 private final class StoppingSink: ProgramSink {
     private let clock: ManualClock
     private let stop: (index: Int64, time: Duration)
@@ -18,7 +18,7 @@ private final class StoppingSink: ProgramSink {
     /// The time of each frame, in nanoseconds.
     var times: [Int64] { begun.withLock { $0 } }
 
-    /// A sink whose thread stands still for `time` at frame `index`.
+    /// Creates a sink that blocks its thread for `time` at frame `index`.
     init(clock: ManualClock, stopping index: Int64, for time: Duration) {
         (self.clock, stop) = (clock, (index, time))
     }
@@ -36,8 +36,8 @@ struct PaceTests {
     private let rate = FrameRate(25)
     private let frame: Int64 = 40_000_000
 
-    /// The times at which a program of `count` frames from a file shows each frame, if it stands still for `time` at
-    /// frame 50.
+    /// Returns the times at which a program of `count` frames from a file shows each frame, if its thread is blocked
+    /// for `time` at frame 50.
     private func run(_ count: Int64, stoppingFor time: Duration, log: CollectedLog) throws -> [Int64] {
         let clock = ManualClock()
         let source = SourceFeed(pacing: .waits, frameRate: rate, audio: .program, clock: clock)

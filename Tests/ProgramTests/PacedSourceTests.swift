@@ -50,7 +50,7 @@ import Testing
         #expect(heard.last == Float(last ?? first), "frame \(index)", sourceLocation: sourceLocation)
     }
 
-    @Test("If a file has few frames, its current frame is held while its audio plays")
+    @Test("If a file has a frame only every few seconds, its current frame is held while its audio plays")
     func sparse() {
         deliver(frames: 0..<1)
         deliver(audio: 0..<25)
@@ -59,7 +59,7 @@ import Testing
         #expect(feed.isPrimed)
         for index in Int64(0)..<100 {
             play(index, shows: 0, hears: index + 1)
-            // Delivers a second ahead, like a reader that cannot read on.
+            // Delivers audio a second ahead, like a reader whose buffer is full.
             deliver(audio: index + 25..<index + 26)
             feed.markStarved(.video)
             #expect(hasVideo)
@@ -72,7 +72,7 @@ import Testing
         #expect(feed.status.framesLate == 0 && feed.status.silentSamples == 0)
     }
 
-    @Test("If the disk is too slow for a file with few frames, video and audio pause together")
+    @Test("If the disk is too slow for a file that has few frames, the file's video and audio pause together")
     func slowDisk() {
         deliver(frames: 0..<1)
         deliver(audio: 0..<25)
@@ -83,7 +83,7 @@ import Testing
         }
         let last = now
         play(24, shows: 0, hears: 25)
-        // Whether a frame belongs to this audio is unknown before more was read.
+        // Whether a frame belongs to this audio is unknown until more of the file is read.
         deliver(audio: 25..<26)
         for index in Int64(25)..<30 { play(index, shows: 0, hears: 0) }
         #expect(feed.status.framesLate == 5 && feed.newestVideo(at: now) == last)

@@ -70,7 +70,7 @@ struct PacketBufferTests {
         #expect(take(before: 50)[.video]?.count == 50)
         put(100..<1000)
         packetBuffer.rewind()
-        // 12 s of frames of 40 ms before the newest.
+        // These are the frames, of 40 ms each, of the last 12 s.
         #expect(take()[.video] == Array(699..<1000))
     }
 }

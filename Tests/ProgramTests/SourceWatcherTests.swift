@@ -94,7 +94,7 @@ struct SourceWatcherTests {
         #expect(watchers[1].taken.withLock { $0.map(\.index) } == Array(6..<15))
     }
 
-    @Test("Before its first frame a source has no frame and silence for its recorder; after its end the last frame")
+    @Test("A source's recorder gets silence before the source's first frame, and the last frame after the source's end")
     func without() throws {
         let (a, b, absent) = (source(frames: 20), source(frames: 3), Bus())
         let watchers = [Watcher(), Watcher()]

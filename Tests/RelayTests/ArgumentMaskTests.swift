@@ -30,7 +30,7 @@ struct ArgumentMaskTests {
     }
 
     @Test(
-        "In the process list the key of an address within a filter is hidden, however it is escaped",
+        "In the process list the stream key of an address in a filter graph is hidden, whatever escapes it contains",
         arguments: [
             ("lavfi:movie=rtmp://host/live/key", "lavfi:movie=rtmp://host/xxxxxxxx"),
             (#"lavfi:movie=rtmp\://host/live/key"#, #"lavfi:movie=rtmp\://host/xxxxxxxx"#),
@@ -44,7 +44,7 @@ struct ArgumentMaskTests {
     }
 
     @Test(
-        "In the process list credentials of a filter's address are hidden even without ://",
+        "In the process list the credentials in a filter graph are hidden, even if it contains no ://",
         arguments: [
             ("lavfi:movie=a.mp4:format_opts=decryption_key=0af", "lavfi:movie=a.mp4:format_opts=decryption_key=xxx"),
             (

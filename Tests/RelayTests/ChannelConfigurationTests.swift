@@ -168,7 +168,7 @@ struct ChannelConfigurationTests {
         }
     }
 
-    @Test("A refused output address is named by its position in the message, without its key")
+    @Test("The message about a refused output address names the flag and its position, and not the stream key")
     func addresses() {
         let text = refusal("--rtmp", "rtmp://host/live/good", "--rtmp", "http://host/live/topsecretkey")
         #expect(text.contains("--rtmp number 2"))

@@ -59,7 +59,8 @@ struct ChannelRunTests {
         #expect(control.archive == nil && control.archive(ofSource: "cam1") == nil)
     }
 
-    // Regression: a run that a disk kept from ending took the restarted channel from the API when the disk answered.
+    // Regression: a run could not end because of a disk. When the disk answered, the run removed the restarted channel
+    // from the API.
     @Test("After a channel was restarted, reports of its previous run are ignored")
     func former() throws {
         let control = ChannelControl(name: "main", recording: nil)

@@ -118,7 +118,7 @@ struct ClipTests {
             pieces == [.init(file: "one.mp4", opened: "one.mp4", start: 9_600_000_000, length: 400_000_000)])
     }
 
-    @Test("A segment of a stitch project has the frames that begin in it, wherever the program's frames begin")
+    @Test("The bounds of a segment in a stitch project are moved to the frames of its file")
     func fitting() throws {
         let place = try TemporaryDirectory()
         try place.write(SampleRecording().closed, to: "one.mp4")

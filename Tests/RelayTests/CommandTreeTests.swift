@@ -49,7 +49,7 @@ struct CommandTreeTests {
         }
     }
 
-    /// Blocks in its work until `count` commands do.
+    /// Blocks until `count` commands have begun their work.
     private struct Waiting: BlockingCommand {
         static let count = 16
         static let (begun, all) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -60,7 +60,7 @@ struct CommandTreeTests {
         }
     }
 
-    @Test("Commands that block may run at once in any number, even if the machine has fewer cores")
+    @Test("Any number of blocking commands can run at the same time, even if the machine has fewer cores")
     func blockingWork() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<Waiting.count { group.addTask { try await Waiting.parse([]).run() } }

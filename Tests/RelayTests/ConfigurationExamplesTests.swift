@@ -18,7 +18,7 @@ struct ConfigurationExamplesTests {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
     }
 
-    /// Returns the file as it would be read if everything that it refers to existed.
+    /// Returns the file's configuration as if everything that the file refers to existed.
     private static func read(_ name: String) throws -> HostConfiguration {
         let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
         let usable = text.replacing(/\$\{[^}]*\}/, with: "key-of-more-than-twelve")
@@ -34,7 +34,7 @@ struct ConfigurationExamplesTests {
         #expect(file.http.address != nil)
         let text = try String(contentsOf: Self.folder.appendingPathComponent(name), encoding: .utf8)
         #expect(text.hasPrefix("# "))
-        // Anything that would be hidden is a reference, a well-known path, or the application of a server.
+        // After `passphrase`, `token` or `secret` there is a reference or a path, and never the secret itself.
         #expect(!text.contains(/(?i)(passphrase|token|secret): *"?[^$ "\/]/))
     }
 

@@ -152,7 +152,7 @@ struct DocumentationTests {
         for option in OutputSpecification.options { #expect(page.contains("`\(option.name)=`"), "\(option.name)") }
     }
 
-    /// The targets of the package with those of the package that each imports.
+    /// The targets of the package, each with the targets of the package that it imports.
     private static func targets() throws -> [String: Set<String>] {
         let manifest = try text("Package.swift").replacing(/\.product\([^)]*\)/, with: "")
         let declared = manifest.matches(
@@ -174,7 +174,7 @@ struct DocumentationTests {
         let targets = try Self.targets()
         #expect(targets["LibAV"] == ["Media"] && targets.count > 15)
         for (name, imports) in targets where !name.hasSuffix("Bench") {
-            // Targets that tests share are in no room.
+            // The table does not contain targets outside of `Sources`, which only tests share.
             let folder = Self.root.appending(path: "Sources/\(name)").path
             guard FileManager.default.fileExists(atPath: folder) else { continue }
             let row = rows[name] ?? []

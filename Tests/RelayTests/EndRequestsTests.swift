@@ -16,7 +16,7 @@ struct EndRequestsTests {
         #expect(requests.received(at: 7 + 499 * Self.millisecond) == .ignore)
     }
 
-    @Test("A second signal 500 ms after the first ends relay at once, even if one was ignored in between")
+    @Test("A second signal 500 ms after the first ends relay at once, even if a signal in between was ignored")
     func impatience() {
         for between in [[], [Int64(1000)]] {
             var requests = EndRequests()

@@ -114,7 +114,7 @@ struct HostConfigurationTests {
     func isComplete() {
         let help = RunCommand.helpMessage(columns: 10_000)
         let flags = Set(help.matches(of: /--[a-z][a-z-]*/).map { String($0.output) })
-        // The help of a flag may mention others: a name that the parser does not know is not a flag.
+        // The help of a flag may mention the flags of other programs. Such a flag is not a flag of relay.
         let keys = Set(
             ConfigurationKey.all.flatMap { key in
                 if case .choice(let flags) = key.form { return flags.values.compactMap(\.self) }

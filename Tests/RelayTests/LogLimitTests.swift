@@ -28,7 +28,7 @@ struct LogLimitTests {
         #expect(limit.takeEnded(at: .max) == [])
     }
 
-    @Test("Log lines of another level, message, channel, output or input are limited separately")
+    @Test("Log lines that differ in level, message, channel, output or input are limited separately")
     func causes() {
         var limit = LogLimit()
         for _ in 0..<50 { _ = limit.admits(.warning, "lost", ["channel": "a", "output": "x"], at: 0) }
@@ -60,7 +60,7 @@ struct LogLimitTests {
         let lines = Mutex<[String]>([])
     }
 
-    @Test("Dropped log lines are reported at the end of the interval or of the process; debug lines never drop")
+    @Test("Dropped log lines are reported when the interval or the process ends, and no debug line is ever dropped")
     func writer() throws {
         let clock = ManualClock()
         let written = Written()

@@ -30,7 +30,7 @@ struct PrintedTextTests {
         #expect(try JSONDecoder().decode([String].self, from: Data(printed.utf8)) == value)
     }
 
-    @Test("A log message or value that looks like another key of its line is quoted, and others are not")
+    @Test("A log message or value that looks like another key of its line is quoted, and other text is not")
     func quotes() {
         for (text, message, value) in [
             ("marked: goal", "marked: goal", "marked: goal"),

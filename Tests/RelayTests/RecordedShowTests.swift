@@ -90,7 +90,7 @@ struct RecordedShowTests {
         #expect(read.map(\.change.word) == ["cut", "stinger wipe", "fade", "cut"])
     }
 
-    @Test("A recorded program with only a separate audio input's audio becomes a run-down that can be rendered")
+    @Test("A recorded program with audio only from a separate input becomes a run-down that can be rendered")
     func separateAudio() throws {
         let scenes: [(String, Int64)] = [("cam1", 0), ("cam2", 40), ("cam1", 70)]
         let events = scenes.map { name, frame in

@@ -39,7 +39,7 @@ struct ReferenceTests {
         return [chapter] + command.configuration.subcommands.flatMap { chapters(of: $0, path: path) }
     }
 
-    @Test("docs/reference.md equals the help of the commands")
+    @Test("docs/reference.md equals the help of all commands")
     func isCurrent() throws {
         if ProcessInfo.processInfo.environment["RELAY_WRITE_REFERENCE"] == "1" {
             try text.write(to: path, atomically: true, encoding: .utf8)

@@ -106,7 +106,7 @@ struct RenditionTests {
         #expect(said.contains("--rendition is for a program in real time"), "\(said)")
     }
 
-    @Test("In a configuration file renditions have names, and keys or the options of the flag")
+    @Test("In a configuration file a rendition has a name, and its settings are keys or options as in the flag")
     func keys() throws {
         let file = try file(
             """

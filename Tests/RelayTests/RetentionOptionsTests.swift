@@ -61,7 +61,8 @@ struct RetentionOptionsTests {
         #expect(text(.init(minimumFree: .bytes(1 << 41)))?.contains("more than the disk holds") == true)
         #expect(text(.init(maximumAge: .seconds(7200), maximumBytes: 2_000_000_000, minimumFree: .percent(10))) == nil)
         #expect(text(.init(minimumFree: .bytes(1 << 41)), capacity: nil) == nil)
-        // On a card of 2 GB, files of 1.8 GB do not fit beside a tenth of it, and an hour of them does not fit at all.
+        // If a tenth of a card of 2 GB is kept free, a file of 1.8 GB does not fit, and an hour of recording does not
+        // fit at all.
         let tenth = RetentionRules(minimumFree: .percent(10))
         let seldom = text(tenth, capacity: 2_000_000_000)
         #expect(seldom?.contains("--keep-free 10% leaves no room for one file") == true, "\(seldom ?? "")")

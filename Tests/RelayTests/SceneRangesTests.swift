@@ -29,7 +29,7 @@ struct SceneRangesTests {
         return try JSONDecoder().decode(CatalogueSegment.self, from: Data(text.utf8))
     }
 
-    /// Returns the event that `text` came on air at `frame`; it was reported some milliseconds later.
+    /// Returns the event that the scene `text` came on air at `frame`. The event is dated `late` milliseconds later.
     private func event(
         _ text: String, _ frame: Int64, late: Int64 = 7, begin: Int64 = begin, channel: String = "relay"
     ) -> CatalogueEvent {
@@ -46,7 +46,7 @@ struct SceneRangesTests {
         return found.ranges.map { $0.lowerBound - Self.begin..<$0.upperBound - Self.begin }
     }
 
-    @Test("The text of a scene event is parsed back as it was written, and other text is not parsed as one")
+    @Test("The text of a scene event is parsed back as it was written, and other text is not parsed as an event")
     func text() throws {
         let events = [
             SceneEvent(name: "duo", layout: "pip", sources: ["cam1", "cam.2"], frame: 120, transition: "slide-left"),
@@ -67,7 +67,8 @@ struct SceneRangesTests {
         #expect(events[4].text == "single cam1 from frame 7 of 3f2a (stinger wipe.2 1.0 s)")
         #expect(events[5].detail("file") == "/a b/50%: ä=1.mp4" && events[5].detail("in") == "1.5s")
         #expect(events[5].detail("audio") == nil)
-        // A run-down's name for an unnamed scene, or for a file, could not be read again.
+        // A run-down gives such names to unnamed scenes and to files. They could not be parsed again, so the text omits
+        // them.
         for name in ["pip cam1 cam2", "my clip.mp4"] {
             var event = events[1]
             event.name = name
@@ -85,7 +86,7 @@ struct SceneRangesTests {
     func show() throws {
         let segments = [
             try segment(0, 10), try segment(10, 10), try segment(0, 20, run: "a.1", channel: "relay-cam1"),
-            // It began 2.5 s later.
+            // This recording began 2.5 s later.
             try segment(0, 17, run: "a.2", begin: Self.begin + 2500, channel: "relay-cam2"),
         ]
         let fade = SceneEvent(
@@ -131,7 +132,7 @@ struct SceneRangesTests {
         #expect(try RunDownReader.read(all, name: "show", known: known, files: files).segments.count == 3)
     }
 
-    @Test("The times in a run-down are within the recording, from its first to its last frame")
+    @Test("The range of a recorded show is from the middle of its first frame to the middle of its last")
     func moments() throws {
         let show = try RecordedShow(
             of: [try segment(0, 10)], [event("single cam1", 50), event("slate", 200)], channel: nil, limits: nil)
@@ -222,7 +223,7 @@ struct SceneRangesTests {
         #expect(try ranges(of: "cam1", segments, events) == [0..<15_000, 60_400..<70_000])
     }
 
-    @Test("Scene events are read for a named channel, for a named source's program, or for the only channel")
+    @Test("Scene events are read for the given channel, or the given source's program, or else the only channel")
     func channels() throws {
         let segments = try ["relay", "relay-cam1", "b"].map { try segment(0, 10, channel: $0) }
         let events = [event("single cam1", 0)]

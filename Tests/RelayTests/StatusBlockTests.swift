@@ -120,7 +120,7 @@ struct StatusBlockTests {
         #expect(lines(now)[0].contains("input rtt 12.3 ms  input missing 7 packets"))
     }
 
-    @Test("The status line of a program that falls behind shows by how much")
+    @Test("The status line of a program that falls behind real time shows how far it is behind")
     func lag() {
         var now = status(frames: 30)
         now.program.lagSeconds = 2.26

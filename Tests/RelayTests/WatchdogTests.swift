@@ -32,7 +32,7 @@ struct WatchdogTests {
         #expect(fed == [0, 4, 8, 12, 16])
     }
 
-    @Test("The watchdog is not fed while a thread sends no heartbeat, and is fed at once when it does again")
+    @Test("The watchdog is not fed while a thread sends no heartbeat, and is fed at once when the thread sends one")
     func wedge() {
         var watchdog = Watchdog(interval: .seconds(10))
         #expect(watchdog.look(at: 0, silences: []) == Watchdog.Answer(feeds: true))
@@ -45,7 +45,7 @@ struct WatchdogTests {
         #expect(watchdog.look(at: 14_000_000_000, silences: []) == Watchdog.Answer())
     }
 
-    @Test("A dispatch queue counts as silent since the first check that it did not answer")
+    @Test("A dispatch queue counts as silent from the first check on that it does not answer")
     func probe() throws {
         let clock = ManualClock()
         let queue = DispatchQueue(label: "relay.test")

@@ -37,13 +37,14 @@ struct WebhookTests {
         var queue = WebhookQueue()
         queue.append((1...UInt64(WebhookQueue.limit + 3)).map { event($0) }, missed: 2)
         #expect(queue.count == WebhookQueue.limit && queue.next?.id == 4 && queue.leftOut == 5)
-        // An event that was dropped while it was being sent has arrived, and no other one is forgotten for it.
+        // An event that was dropped from the queue while it was being sent has arrived, so no other event is removed
+        // for it.
         _ = queue.tried(event(3), .delivered, told: 5)
         #expect(queue.next?.id == 4 && queue.leftOut == 0 && queue.leftOutInAll == 4 && queue.delivered == 1)
     }
 
     @Test(
-        "An event that a webhook's receiver refuses does not block later ones; a silent receiver loses none")
+        "An event that a webhook's receiver refuses does not block later ones; if it does not answer, none is lost")
     func refusal() {
         var queue = WebhookQueue()
         queue.append([event(1), event(2)])
@@ -74,7 +75,7 @@ struct WebhookTests {
         #expect(ControlEvent(.info, "segment finished", ["segment": "a.mp4"])?.kind == .recorder)
     }
 
-    @Test("A webhook's signature is the HMAC-SHA256 of time, full stop and body, as another program computes it")
+    @Test("A webhook's signature is the HMAC-SHA256 of time, dot and body, equal to that of another program")
     func signature() {
         #expect(
             WebhookSignature.text(of: Array("{\"a\":1}".utf8), at: "1700000000", secret: "hook-secret-123")

@@ -65,7 +65,7 @@ private final class SharedState<Value: Sendable>: Sendable {
     init(_ value: sending Value) { self.value = Mutex(value) }
 }
 
-/// Calls repeatedly until it is accepted, as senders do while a port is not open yet.
+/// Calls `make` until the sender that it returns is connected, because the port may not be open yet.
 private func connected(_ make: () -> SRTSender) throws -> SRTSender {
     var sender = make()
     try eventually("the sender is let in") {
@@ -177,7 +177,8 @@ struct SRTInputTests {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, ""), server: server)
         let first = try connected { SRTSender(port: port) }
-        // After a connection ended the library does not count for it any more.
+        // libsrt does not count for a connection any more once it has ended, so the input must have read the counters
+        // before.
         try send(first, 1) { input.input.statistics.totals.bytesReceived > 20_000 }
         first.hangUp()
         let second = try connected { SRTSender(port: port) }

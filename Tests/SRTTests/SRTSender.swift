@@ -11,7 +11,7 @@ final class SRTSender: Sendable {
         (0..<7).flatMap { _ in [0x47] + [UInt8](repeating: mark, count: 187) }
     }
 
-    /// libsrt's threads end first at process exit: they crash while the process's libraries are unloaded.
+    /// Ends libsrt's threads before the process unloads its libraries at exit, because the threads would crash then.
     private static let library: Void = {
         srt_startup()
         srt_setloglevel(LOG_CRIT)

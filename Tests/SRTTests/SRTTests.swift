@@ -49,7 +49,7 @@ struct SRTTests {
 
     // MARK: Options
 
-    /// A valid value of every option; a new option without one does not compile.
+    /// Returns a valid value of `option`. If a new option has no value here, the tests do not compile.
     private static func value(of option: SRTOption) -> String {
         switch option {
         case .latency, .rcvlatency, .peerlatency: "300"
@@ -128,7 +128,7 @@ struct SRTTests {
         #expect(plain.judge("one", from: nil) == nil && plain.judge("#!::r=one", from: nil) == nil)
     }
 
-    @Test("A caller that was accepted and then disconnected for lack of room counts as rejected")
+    @Test("A caller that was accepted, and then disconnected because the output was full, counts as rejected")
     func lateOverload() {
         let admission = SRTAdmission(wanted: nil, maximum: 1, keys: StreamKeyGuard())
         #expect(admission.judge("one", from: nil) == nil && admission.judge("two", from: nil) == nil)
@@ -136,7 +136,7 @@ struct SRTTests {
         #expect(admission.rejections.count == 1 && admission.rejections.last == .overload)
     }
 
-    @Test("Wrong stream IDs at a listening SRT output are counted, and their network may try only some more of them")
+    @Test("A listening SRT output counts wrong stream IDs, and limits the attempts of the network from which they come")
     func guesses() {
         let clock = ManualClock()
         let keys = StreamKeyGuard(clock: clock)
@@ -151,7 +151,7 @@ struct SRTTests {
         #expect(admission.judge("one", from: guesser) == nil)
     }
 
-    @Test("A receiver of an SRT output whose handshake is not complete after two seconds has shown a wrong passphrase")
+    @Test("An SRT receiver whose handshake is not complete after two seconds counts as one with a wrong passphrase")
     func wrongPassphrase() {
         let clock = ManualClock()
         let keys = StreamKeyGuard(clock: clock)
@@ -166,7 +166,7 @@ struct SRTTests {
         #expect(admission.countFailures { _ in false } == 0, "each is counted once")
     }
 
-    @Test("A listening SRT output without a stream ID serves a network that guessed elsewhere")
+    @Test("A listening SRT output without a stream ID accepts callers from a network that guessed IDs of other streams")
     func openToGuessers() {
         let keys = StreamKeyGuard(clock: ManualClock())
         let guesser = IPAddress("192.0.2.1")
@@ -184,7 +184,7 @@ struct SRTTests {
         #expect(rate > media * 104 / 100 && rate < media * 112 / 100)
     }
 
-    @Test("libsrt is told a new input rate if it changes by more than a tenth, but never less than nominal")
+    @Test("libsrt gets a new input rate if the rate changes by more than a tenth, but never less than the nominal rate")
     func measuredRate() throws {
         var bandwidth = SRTBandwidth(Samples.description, url: try Self.url("latency=800"))
         let nominal = SRTBandwidth.nominal(Samples.description)

@@ -43,7 +43,7 @@ import Testing
         #expect(try SRTURL("srt://localhost:9000").host == "localhost")
     }
 
-    @Test("SRT listeners can follow each other at once if only the options of connections differ")
+    @Test("Two SRT listeners of one port can share its UDP socket if only options of connections differ")
     func sharedSocket() throws {
         let socket = { (text: String) in try SRTURL("srt://\(text)").listeningSocket }
         let own = try socket("127.0.0.1:9000?mode=listener&latency=200&ttl=8")

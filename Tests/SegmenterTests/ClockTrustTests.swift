@@ -15,7 +15,7 @@ struct ClockTrustTests {
     private static let day = 24 * hour
     private static let rules = RetentionRules(maximumAge: .seconds(72 * 3600))
 
-    /// An archive of 72 hourly files, of which the last ended just now.
+    /// Returns an archive of `count` hourly files; the last one ended just now.
     private func archive(_ count: Int = 72) -> [StoredSegment] {
         (1...count).map { number in
             StoredSegment(
@@ -49,7 +49,7 @@ struct ClockTrustTests {
             var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: isRemembered ? seen() : nil)
             let first = look(&policy, archive(), ahead: ahead)
             #expect(first.deletions.isEmpty && first.problem?.contains("may not be") == true)
-            // Each hour the file is deleted that is 72 hours old by then.
+            // In each hour, the file that has become 72 hours old is deleted.
             #expect(look(&policy, archive(), hours: 10, ahead: ahead).deletions.map(\.segment.sequence) == Array(1...9))
             #expect(look(&policy, archive(), hours: 72.5, ahead: ahead).deletions.count == 72)
             // The problem is also reported if --keep-min keeps all files.
@@ -82,7 +82,8 @@ struct ClockTrustTests {
         var alone = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
         #expect(look(&alone, archive(), ahead: 30 * Self.day).deletions.isEmpty)
         #expect(look(&alone, archive(), hours: 73, ahead: 30 * Self.day).deletions.count == 72)
-        // With a time server, four hours of files are deleted in each hour, so that a quarter of --keep is enough.
+        // With a time server, four hours of files are deleted in each hour, so a quarter of --keep is enough time to
+        // delete them all.
         var kept = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
         let first = look(&kept, archive(), ahead: 30 * Self.day, confirmed: true)
         #expect(first.deletions.isEmpty && first.problem?.contains("step by step") == true)
@@ -91,7 +92,7 @@ struct ClockTrustTests {
         #expect(counts.last?.problem == nil)
     }
 
-    @Test("A time server that answers late makes the clock trusted only if the previous run had confirmed it")
+    @Test("A clock that a time server confirms late is trusted at once only if the previous run's clock was confirmed")
     func confirmation() {
         for wasConfirmed in [true, false] {
             var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen(confirmed: wasConfirmed))
@@ -243,7 +244,8 @@ struct ClockTrustTests {
                 let name = deletion.segment.fileName
                 guard let index = files.firstIndex(where: { $0.file.fileName == name }) else { continue }
                 let age = time - files[index].ended
-                // A start believes a quarter of --keep, and 10 minutes between files dated in the future.
+                // A file can be deleted too early by a quarter of --keep, because retention accepts such a difference
+                // at the start of a run, and by 10 minutes for each step between files that are dated in the future.
                 let least = deletion.rule == .age ? 18 * hour : hour
                 if age < least - 15 * 60_000 {
                     faults.append("\(deletion.rule): \(age / 60_000) min old, clock \(ahead / 60_000) min ahead")
@@ -278,7 +280,8 @@ struct ClockTrustTests {
                 default: world.restart(off: Int64.random(in: 0...600_000, using: &world.random))
                 }
             }
-            // 50 hours without an event: twice --keep, plus what limited steps between files may cost.
+            // 50 hours without a restart or a clock change follow: twice --keep, plus the time by which limited steps
+            // between files can delay deletions.
             for step in 0..<300 {
                 world.time += World.step
                 if step % 3 == 0 { world.record() }

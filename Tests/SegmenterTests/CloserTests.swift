@@ -151,14 +151,14 @@ private final class Remover: RecordingObserver {
         let (end, length) = (try #require(gap.to), gap.to.map { $0 - gap.from } ?? 0)
         #expect((2_950_000_000...3_050_000_000).contains(end))
         #expect(share == nil ? gap.from == 0 : (500_000_000...2_500_000_000).contains(length), "\(gap)")
-        // An MP4 contains its own metadata.
+        // An MP4 file contains its own metadata, so the observers get a record only for a transport stream.
         let record = observer.newest.withLock { $0 }
         #expect(record?.programEnd == (share == nil || format == .hybrid ? nil : gap.from))
         #expect(record?.ending == (record == nil ? nil : .error))
         recording.finish()
     }
 
-    // Regression: the file was taken for another process's and stayed open until the next start.
+    // Regression: the closer took such a file for one of another process, so the file stayed open until the next start.
     @Test func `A file that could not be closed and is now locked by another process is closed later`() throws {
         let (recording, blockers) = try recording()
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
@@ -254,7 +254,7 @@ private final class Remover: RecordingObserver {
         }
     }
 
-    // Regression: the loss of a file beyond the postponed ones was counted nowhere.
+    // Regression: if the file that exceeds the limit of postponed files was lost, this was not counted as a gap.
     @Test func `A file that was lost before it was closed is a gap, even if too many files wait to be closed`() throws {
         let directory = try TemporaryDirectory()
         let queue = DispatchQueue(label: "test.closer")
@@ -338,7 +338,7 @@ private final class Remover: RecordingObserver {
         #expect(closer.backlog.isUnfinished && status.value.withLock { $0.segmentsFinished } == 0)
         #expect(status.value.withLock { $0.lastError }?.contains("synchronise") == true)
         #expect(directory.files == [bad] && synchroniser.failure(of: directory.path(bad)) == nil)
-        // The next file is closed, and recovery completes the rest of the other one.
+        // The next file is closed. After that, recovery completes the first file.
         _ = try close(2)
         closer.waitUntilIdle()
         closer.waitUntilIdle()

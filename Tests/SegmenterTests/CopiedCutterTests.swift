@@ -44,7 +44,7 @@ struct CopiedCutterTests {
     }
 
     @Test(
-        "In a copied recording audio after a cut stays in the previous file until the next frame",
+        "If no frame follows a cut, a copied recording's previous file gets the audio until the next keyframe",
         arguments: [false, true])
     func audioAlone(comesBack: Bool) throws {
         let all = program(250)
@@ -55,7 +55,7 @@ struct CopiedCutterTests {
         if comesBack { #expect(files[1].start.time == 8 * Self.second) }
     }
 
-    @Test("In a copied recording a file that never gets a keyframe continues past its cut once memory is full")
+    @Test("If no keyframe arrives at a cut, a copied recording's open file continues even when the buffer is full")
     func endless() throws {
         // At 300 kB per frame, 192 MiB are reached after 672 frames.
         let packets = syntheticProgram(rate: rate, frames: 900, isKeyframe: { $0 == 0 || $0 == 850 }, size: 300_000)

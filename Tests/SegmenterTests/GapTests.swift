@@ -116,8 +116,8 @@ import Testing
         done.wait()
         let gap = try #require(recorder.status.gaps.first)
         #expect(recorder.status.framesWritten + gap.frames == 100)
-        // All missing frames come after `from` in presentation order; frames on disk may reach beyond it by the
-        // reordered ones.
+        // All missing frames come after `from` in presentation order. Frames on disk can come after `from`, too,
+        // because frames are reordered.
         let missing = Int64(gap.frames) * 40_000_000
         #expect(gap.from <= 4_000_000_000 - missing)
         #expect(gap.from >= 4_000_000_000 - missing - 160_000_000)
@@ -160,7 +160,7 @@ import Testing
         #expect(wakes(videoPacket(0, rate: Self.rate, isKeyframe: true)))
         drain()
         #expect(!wakes(videoPacket(1, rate: Self.rate, isKeyframe: false)))
-        // 42.7 and 64 ms, while frames last 40 ms.
+        // These audio packets begin at 42.7 and 64 ms; a frame lasts 40 ms.
         #expect(!wakes(audioPacket(2)) && !wakes(audioPacket(3)))
         #expect(wakes(videoPacket(3, rate: Self.rate, isKeyframe: false)))
         drain()
@@ -181,7 +181,8 @@ import Testing
         #expect(one.depth.bytes == 700 && one.uncounted == 13)
         fill(two, 0..<20)
         #expect(two.depth.bytes == 200 && two.uncounted == 18)
-        // What one queue gives back, the other can take, from a keyframe on and when half of its own is free.
+        // The second queue can take the memory that the first one gives back, but only at a keyframe, and when half of
+        // the second queue's contents are written.
         one.removeAll()
         for _ in 0..<2 { _ = two.pop() }
         fill(two, 20..<40)
@@ -282,7 +283,8 @@ import Testing
     @Test func `Files are dated by program time as long as the wall clock agrees with it`() {
         var dating = SegmentDating(programStart: UTCTime(milliseconds: 1_000_000))
         for second in [Int64(0), 60, 120] {
-            // The encoder delays by 3 s; a file that waited in the queue gets no later date.
+            // The encoder's delay is 3 s. The time for which a file's first frame waited in the queue does not change
+            // the file's date.
             let (start, moved) = dating.date(
                 keyframe(second), now: UTCTime(milliseconds: 1_003_000 + second * 1000 + second * 100),
                 queued: second * 100 + second * 10)

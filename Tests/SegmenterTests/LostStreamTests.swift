@@ -46,7 +46,7 @@ private struct BadSector: ByteSource {
     private let whole: Data
     private let open: String
 
-    /// Records three seconds whose file finds no free name, as after any failed close.
+    /// Records a file of three seconds that keeps its open name, as after any failed close.
     init() throws {
         let (directory, work) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: FrameRate(25), seconds: 3)

@@ -53,7 +53,7 @@ import Testing
         }
         let whole = try #require(records.first)
         #expect(whole.programEnd - whole.programStart == Int64(whole.frames) * 40_000_000)
-        // Two seconds of audio, to within one packet.
+        // The audio lasts as long as the frames, to within one packet.
         #expect(abs(whole.audioSamples - Int64(whole.frames) * 1920) <= 1024)
     }
 }

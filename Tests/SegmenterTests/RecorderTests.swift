@@ -92,7 +92,7 @@ import Testing
         #expect(recorder.status.gapCount == 1)
         #expect(recorder.status.segmentsFinished == 1)
         let files = try FileManager.default.contentsOfDirectory(atPath: path)
-        // Besides the mark that identifies the new directory.
+        // There is one file in addition to the mark file that identifies the new directory.
         #expect(files.count { !$0.hasPrefix(RecordDirectory.markPrefix) } == 1, "\(files)")
     }
 
@@ -119,7 +119,8 @@ import Testing
         return Recording(directory: directory, recorder: recorder)
     }
 
-    // 4 GiB of FAT32 were taken for a broken disk: 2 s were lost at each, and the file was never closed.
+    // Regression: the maximum file size of FAT32, 4 GiB, was taken for a broken disk: 2 s were lost at each file, and
+    // the file was never closed.
     @Test func `A file near the maximum file size ends at a keyframe, and nothing is lost`() throws {
         let recording = try limited(try TemporaryDirectory(), to: 1_200_000)
         recording.record(program(120, size: 1000))

@@ -14,8 +14,8 @@ import Testing
     private static let rate = FrameRate(25)
     private static let partName = "test_20261121T140310.123Z_000001.mp4.part"
 
-    /// A closed file of four seconds, and the same file while it was open. The closed one says that it was recovered,
-    /// which is its only difference from a regularly closed file.
+    /// A closed file of four seconds, and the same file while it was open. The closed file is marked as recovered; this
+    /// is its only difference from a regularly closed file.
     private static func sample() throws -> (closed: [UInt8], open: [UInt8]) {
         let directory = try TemporaryDirectory()
         let recording = try Recording(
@@ -118,7 +118,7 @@ import Testing
         #expect(!record.isInUse(Self.partName, lockCall: none))
         let name = String(Self.partName.dropLast(5))
         #expect(try run() == .completed(fileName: name, frames: 100, droppedBytes: 0))
-        // A file that this process could not close has no writer, so nothing waits for one.
+        // A file that this process itself could not close has no writer any more, so recovery does not wait for one.
         try Data(Self.sample().open).write(to: URL(fileURLWithPath: directory.path(Self.partName)))
         #expect(
             try run(own: [Self.partName: 1])

@@ -93,10 +93,10 @@ import Testing
         // Recordings of 10 GB on a disk of 1 TB that other data fills: half of it cannot be made free.
         let half = plan(.init(minimumFree: .percent(50)), files(10), free: 97_500_000_000)
         #expect(half.deletions.isEmpty && half.problem?.contains("cannot be had by deleting") == true)
-        // The space that the recording needs to continue can be made.
+        // Here deletions can free the space that the recording needs to continue.
         let urgent = plan(.init(minimumFree: .percent(50)), files(10), free: 4_500_000_000)
         #expect(names(urgent) == ["file-1"])
-        // Here even that cannot be made.
+        // Here deletions cannot free even that space.
         let vain = plan(.init(minimumFree: .percent(50)), files(4), free: 500_000_000)
         #expect(vain.deletions.isEmpty && vain.problem?.contains("cannot be had by deleting") == true)
     }
@@ -117,7 +117,7 @@ import Testing
         #expect(deletable(free) == 8_000_000_000)
         #expect(deletable(free) { $0.sequence > 3 } == 5_000_000_000, "what is still needed does not count")
         #expect(deletable(.init(maximumAge: .seconds(9 * 3600))) == 3_000_000_000)
-        // Twice the recording is 22.032 GB; of 40 GB, nine remain for it.
+        // Twice the recording's size is 22.032 GB. The limit of 40 GB leaves 9 GB for the recording.
         #expect(deletable(.init(maximumBytes: 40_000_000_000), 31) == 13_032_000_000)
         #expect(deletable(.init(maximumBytes: 90_000_000_000), 31) == 0)
         #expect(deletable(.init(maximumAge: .seconds(Int64.max))) == 0)
@@ -134,7 +134,7 @@ import Testing
             let look = RetentionPolicy.Look(segments: files(31), wallClock: Self.now, now: 0)
             return policy.deletable(look, during: budget) { _ in true }
         }
-        // 31 GB, and 22.032 GB for the recording, minus the limit and the reserve.
+        // The expected number is 31 GB plus 22.032 GB for the recording, minus the limit and the reserve.
         #expect(deletable(limit: 40_000_000_000) == 10_032_000_000)
         #expect(deletable(limit: .max) == 0)
     }

@@ -21,7 +21,7 @@ private final class GivenSpace: FreeSpaceProbe {
     }
 }
 
-/// Needs the files with these names, and records deletions.
+/// Vetoes the deletion of the files in `waiting`, and records deletions.
 private final class Upload: RetentionVeto, RecordingObserver {
     let waiting = Mutex<Set<String>>([])
     let deleted = Mutex<[String]>([])
@@ -62,7 +62,7 @@ private final class RoomSpy: RecordingObserver {
     }
 }
 
-/// Writes each file again while retention asks about it.
+/// Writes each file again when retention asks whether the file may be deleted.
 private final class Replacement: RetentionVeto {
     private let directory: String
     init(in directory: String) { self.directory = directory }
@@ -95,7 +95,8 @@ private final class Replacement: RetentionVeto {
     }
 
     private func age(_ path: String, hours: Int) throws {
-        // Uses the tests' own time, because a machine that took minutes to get here made files too young.
+        // The files are dated by the tests' fixed time: on a machine that took minutes to get here, files dated by the
+        // real clock were too young.
         let now = Date(timeIntervalSince1970: Double(Self.now.milliseconds) / 1000)
         let date = now.addingTimeInterval(-3600 * Double(hours) - 60)
         try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
@@ -114,7 +115,7 @@ private final class Replacement: RetentionVeto {
             logger: logger.logger)
     }
 
-    // A look reads the attributes of only some files again, so a deletion can be planned with old ones.
+    // A look reads the attributes of only some files again, so a deletion can be planned with outdated attributes.
     @Test func `A file that was replaced since its age was read is not deleted`() throws {
         let all = files
         let retention = try make(.init(maximumAge: .seconds(3 * 3600)), vetoes: [Replacement(in: temporary.path)])
@@ -207,7 +208,7 @@ private final class Replacement: RetentionVeto {
         disk.free.withLock { $0 = Int64(200_000 - first - 1) }
         retention.check()
         #expect(files.count == 3)
-        // The effect is not measured yet.
+        // Until the effect of the deletions is measured, no more files are deleted.
         retention.check()
         #expect(files.count == 3)
     }
@@ -291,7 +292,8 @@ private final class Replacement: RetentionVeto {
         #expect(files.count == 4)
     }
 
-    // Regression: one such file of a step's size was all that each sweep tried to delete.
+    // Regression: if a file that cannot be deleted was as large as one step of deletions, each sweep tried to delete
+    // only that file.
     @Test func `If a large file cannot be deleted, the next oldest file is deleted`() throws {
         let all = files
         try Data("something else entirely".utf8).write(to: URL(fileURLWithPath: temporary.path(all[0])))
@@ -392,7 +394,7 @@ private final class Replacement: RetentionVeto {
             atPath: temporary.path("2023"), withDestinationPath: elsewhere.path)
         let retention = try make(.init(maximumAge: .seconds(1), minimumAge: .zero))
         retention.check()
-        // Five files of its own, a copy, and two of each earlier name.
+        // The deleted files are five with the present name, one repaired copy, and two with each earlier name.
         #expect(retention.status.deletedFiles == 10)
         let left = try target.recordings().map(\.name)
         // The first file is in another record directory, and does not belong to this one.

@@ -9,7 +9,7 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// How much a look of retention reads, and which files it asks the vetoes about.
+/// Tests how much a look of retention reads, and about which files it asks the vetoes.
 @Suite struct RetentionWorkTests {
     private final class CountingVeto: RetentionVeto {
         let asked = Mutex(0)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    /// Plays one look over `files` numbers; returns the files that may be deleted.
+    /// Simulates one look at the files whose names are the numbers in `files`; returns the files that may be deleted.
     private func look(
         _ answers: inout VetoAnswers, _ files: Range<Int>, held: Set<String>
     ) -> (free: [String], asked: Int) {
@@ -68,7 +68,8 @@ import Testing
         let second = look(&answers, files, held: ["4000"])
         #expect(second.free.contains("3") && !second.free.contains("4000"))
         #expect(second.asked == 2 * VetoAnswers.most)
-        // The others have their turn within as many looks as they have parts.
+        // The other files are asked about in parts, so after as many looks as there are parts, each file has been asked
+        // about.
         for _ in 0..<files.count / VetoAnswers.most { _ = look(&answers, files, held: []) }
         let last = look(&answers, files, held: [])
         #expect(last.free.count == files.count)

@@ -10,7 +10,7 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// Recordings of a program without one of its tracks, or without both, temporarily or from some time on.
+/// Recordings of programs in which one track or both tracks are missing, for a while or to the end.
 @Suite struct SilentTrackTests {
     private static let rate = FrameRate(25)
     private static let second: Int64 = 1_000_000_000
@@ -19,7 +19,7 @@ import Testing
     struct Case: CustomTestStringConvertible {
         struct Gap {
             var tracks: Set<TrackKind>
-            /// In seconds of program time.
+            /// The start and the length of the gap, in seconds of program time.
             var start: Double
             var length: Double
         }
@@ -131,7 +131,7 @@ import Testing
         let open = try #require(directory.files.first { $0.hasSuffix(".part") })
         let last = try #require(packets.last)
         let times = try times(directory.path(open), last.track)
-        // A transport stream has its own zero.
+        // The times in a transport stream do not begin at 0.
         let begun = times.first ?? 0
         #expect(begun < 4)
         let first = try #require(packets.first { $0.track == last.track && $0.pts >= 0 })
@@ -217,7 +217,7 @@ import Testing
         let audio = Set(files.flatMap(\.audio))
         let expected = Set(packets.filter { $0.track == .audio }.map(\.pts))
         #expect(audio == expected, "\(expected.subtracting(audio).sorted())")
-        // At most one packet is there to be hidden.
+        // At most one audio packet ends before the start of its file: the hidden one.
         for file in files { #expect(file.audio.count { Double($0 + 1024) / 48_000 <= file.start } <= 1) }
         let starts = files.map(\.start)
         #expect(starts == starts.sorted() && files.first?.isVideo == true && files.last?.isVideo == true)
@@ -240,7 +240,8 @@ import Testing
         let clock = ManualClock()
         var timed = 0
         for packet in packets where packet.ptsNanoseconds < end {
-            // From the middle on, packets come 60 ms late whenever a fragment is full, so that the timer is first.
+            // From the middle on, packets come 60 ms late whenever a fragment is full, so the timer fires before they
+            // arrive.
             let phase = packet.dtsNanoseconds % 500_000_000
             let isLate = packet.dtsNanoseconds > end / 2 && phase >= 380_000_000
             clock.sleep(until: max(0, packet.dtsNanoseconds + (isLate ? 200_000_000 : 60_000_000)))

@@ -86,7 +86,7 @@ private final class Counter: Sendable {
     @Test func `Recording does not resume just because its own stop released space`() {
         let fast = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3600))
         #expect(fast.resumeBytes - fast.reserveBytes == fast.bytes(in: .seconds(5)))
-        // A file with a low bitrate reserves a mebibyte at a time, which is more than five seconds of it.
+        // A recording with a low bitrate reserves a mebibyte at a time, which is more than it writes in five seconds.
         let slow = StorageBudget(videoBitrate: 300_000, audioBitrate: 64_000, duration: .seconds(3600))
         #expect(slow.resumeBytes - slow.reserveBytes == 2 << 20)
     }
@@ -296,7 +296,7 @@ private final class Counter: Sendable {
                 budget: StorageBudget(
                     videoBitrate: 8_000_000, audioBitrate: 0, duration: .zero, reserve: ByteSize(bytes: 1_000_000)),
                 warning: .seconds(1800))
-            // All at the same time, so that free space has no slope and the planned rate is used.
+            // All measurements are at the same time, so that free space has no slope and the planned rate is used.
             for seconds in steps + [seconds] {
                 _ = policy.update(.free(1_000_000 + seconds * 1_020_000), written: 0, now: 1)
             }

@@ -48,7 +48,8 @@ extension EncodedPacket {
     }
 }
 
-/// Returns one NAL unit of `count` bytes with its length, as in an MP4. A frame's bytes are never all zeros.
+/// Returns one NAL unit with its length in front, as in an MP4: `count` bytes together. A frame's bytes are never all
+/// zeros.
 func accessUnit(_ byte: UInt8, count: Int) -> [UInt8] {
     let length = UInt32(count - 4)
     return withUnsafeBytes(of: length.bigEndian) { Array($0) } + [UInt8](repeating: byte | 1, count: count - 4)

@@ -17,7 +17,7 @@ struct SwappedDirectoryTests {
 
     init() throws { temporary = try TemporaryDirectory() }
 
-    /// Redirects ``path`` to the directory `name`, and creates that if it is missing.
+    /// Redirects ``path`` to the directory `name`, which is created if it is missing.
     private func mount(_ name: String) throws {
         try FileManager.default.createDirectory(atPath: temporary.path(name), withIntermediateDirectories: true)
         unlink(path)

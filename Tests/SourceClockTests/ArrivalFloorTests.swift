@@ -45,7 +45,7 @@ struct ArrivalFloorTests {
         let (clear, _) = floor(seconds: 15) { $0 / 1_000_000 * ppm }
         #expect(abs(clear.rate * 1e6 - Double(ppm)) < 5)
         let (noisy, _) = floor(seconds: 15) { arrival in
-            // Whole seconds that are late, by up to 100 ms.
+            // All packets of one second are late by the same time, at most 100 ms.
             arrival / 1_000_000 * ppm + (arrival / 1_000_000_000 * 7919 % 11) * 10_000_000
                 + Int64.random(in: 0...5_000_000, using: &random)
         }

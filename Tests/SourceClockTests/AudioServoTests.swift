@@ -102,7 +102,7 @@ struct AudioServoTests {
         #expect(fills == [-Self.packet])
     }
 
-    @Test("A jump in program time is followed at once, and does not count as a gap in the audio")
+    @Test("The audio follows a jump in program time at once, and the jump does not count as a gap")
     func step() {
         var servo = AudioServo(sampleRate: 48_000)
         var fills: [AudioServo.Correction] = []

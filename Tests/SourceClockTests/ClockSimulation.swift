@@ -111,8 +111,8 @@ struct ClockSimulation {
         decodeQueue(now)
         while let first = frames.first, let due = due(first), due.nanoseconds <= now {
             frames.removeFirst()
-            // A step may move frames into the past; they are not shown. A slew moves frames that were not due yet by at
-            // most 40 µs.
+            // A step may move the due times of frames into the past; such frames are not shown. Between two ticks, a
+            // slew moves due times by at most 40 µs.
             if due.nanoseconds > now - tick - 40_000 { show(first, due, now) }
         }
     }

@@ -48,7 +48,8 @@ struct ClockSimulationTests {
         let result = run(model, .transportStream)
         expectClean(result, within: 3)
         #expect(abs(result.status.ratePPM - rate) < 10)
-        // Unavoidable on a grid with another clock, give or take the effects of the start.
+        // So many repeated or dropped frames are unavoidable if the clocks differ by 500 ppm; the start may add or save
+        // two.
         let expected = Int(hours * 3600 * 25 * 500e-6)
         #expect(abs((rate > 0 ? result.dropped : result.repeated) - expected) <= 2)
         #expect((rate > 0 ? result.repeated : result.dropped) <= 1)
@@ -101,7 +102,7 @@ struct ClockSimulationTests {
         expectClean(run(model, .broadcast))
     }
 
-    @Test("Audio in PES packets of 350 ms is played completely, without a jump", arguments: [9, 16])
+    @Test("Audio in PES packets of up to 350 ms is played completely, without a jump", arguments: [9, 16])
     func bundles(packets: Int) {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioBundle) = (Self.minutes, .gauss(milliseconds: 5), packets)
@@ -127,7 +128,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "Playlist segments on time, always 3 s late, or late from some point on arrive before they are due",
+        "Playlist segments arrive before they are due if they are on time, always 3 s late, or late from some point on",
         arguments: [1, 2, 6, 8, 10, 20], [(0, 0), (3, 0), (0, 3)])
     func lateSegments(segment: Int, late: (always: Int, later: Int)) {
         var model = SenderModel()
@@ -201,7 +202,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "If the timestamps wrap in mid-stream, nothing changes",
+        "If the timestamps wrap in mid-stream, audio and video continue unchanged",
         arguments: [4_294_967_296, 2_147_483_648, 16_777_215, 8_589_934_592] as [Int64])
     func wraps(end: Int64) {
         let (base, bits): (TimeBase, Int) = end > 1 << 32 ? (.mpegTS, 33) : (.milliseconds, 32)

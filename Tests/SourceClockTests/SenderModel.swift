@@ -44,7 +44,7 @@ struct SenderModel {
     var path = Duration.milliseconds(20)
     /// How much later audio is sent than video of the same time.
     var audioLate = Duration.zero
-    /// All packets before this time are delivered together at it.
+    /// All packets that were sent before this time are delivered together at this time.
     var burst = Duration.zero
     /// Segments of this length are delivered at their end.
     var segment = Duration.zero
@@ -52,7 +52,7 @@ struct SenderModel {
     var audioBundle = 1
     var loss = 0.0
     var jumps: [Jump] = []
-    /// Times, in nanoseconds, in which nothing is sent of these tracks.
+    /// Periods, in nanoseconds, in which no packets of these tracks are sent.
     var pauses: [(Range<Int64>, Set<TrackKind>)] = []
     /// The path becomes longer by this much at this moment.
     var pathChange: (at: Int64, by: Duration)?

@@ -44,7 +44,7 @@ struct SourceClockTests {
         clock.due(Timestamp(nanoseconds: time * 1_000_000), of: track).map { Double($0.nanoseconds) / 1e6 }
     }
 
-    @Test("The buffer is the configured latency above the later track, and both tracks use one time map")
+    @Test("Both tracks share one clock mapping, with the configured latency counted from the track that arrives later")
     func laterTrack() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         let events = feed(&clock, from: 0, until: 3000, audio: 800)
@@ -68,7 +68,7 @@ struct SourceClockTests {
         return events
     }
 
-    @Test("The buffer follows audio that falls behind its video slowly, without a step", arguments: [false, true])
+    @Test("If audio slowly falls behind its video, the buffer grows without a step", arguments: [false, true])
     func slewsToLargerBuffer(isShared: Bool) throws {
         let common = CommonBuffer()
         var clock = SourceClock(.rtmp, tracks: Self.both, common: isShared ? common : nil)
@@ -109,7 +109,7 @@ struct SourceClockTests {
         #expect(!events.contains { if case .silent = $0 { true } else { false } })
     }
 
-    @Test("A track that begins later uses the same time map, which is shifted once if the track needs more buffer")
+    @Test("A track that begins later shares the clock mapping, which is shifted once if the track needs more buffer")
     func lateTrack() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 10_000, audio: nil)
@@ -231,7 +231,7 @@ struct SourceClockTests {
         #expect(clock.status.latePackets == 0)
     }
 
-    @Test("A file's timestamps need no time map, and jumps where it loops are removed for both tracks")
+    @Test("A file gets no clock mapping, and timestamp jumps where it loops are removed for both tracks")
     func file() throws {
         var clock = SourceClock(.file, tracks: Self.both)
         var last: (video: Int64, audio: Int64) = (-40, -40)
@@ -252,7 +252,7 @@ struct SourceClockTests {
         #expect(!clock.isPlaced)
     }
 
-    @Test("Where a file loops, early audio keeps its position, and a gap of 9 s does not count as such a point")
+    @Test("Where a file loops, the last round's audio keeps its times; a gap of 9 s does not count as a loop point")
     func interleavedSeam() throws {
         var clock = SourceClock(.file, tracks: Self.both)
         func place(_ track: TrackKind, _ dts: Int64) throws -> Int64 {
@@ -331,7 +331,7 @@ struct SourceClockTests {
         #expect(told == [.lost])
     }
 
-    @Test("A reopened source is measured again, starting from its previous clock rate, and times continue")
+    @Test("A reopened source keeps its measured clock rate, gets a new clock mapping, and continues its times")
     func restart() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         for time in stride(from: Int64(0), to: 60_000, by: 40) {
@@ -351,7 +351,7 @@ struct SourceClockTests {
         #expect(abs(clock.status.ratePPM - rate) < 1)
     }
 
-    @Test("Frames that a demuxer held back until its input was closed keep the times of their timestamps")
+    @Test("Frames that a demuxer releases only when its input is closed still get the times of their timestamps")
     func heldBack() throws {
         var clock = SourceClock(.transportStream, tracks: Self.both)
         feed(&clock, from: 0, until: 6000)
@@ -362,7 +362,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced && clock.status.jumps == 0)
     }
 
-    @Test("A sender that pauses and then continues its timestamps gets a new time map")
+    @Test("A sender that pauses for 20 s and then continues its timestamps gets a new clock mapping")
     func paused() {
         var clock = SourceClock(.transportStream, tracks: Self.both)
         feed(&clock, from: 0, until: 6000)
@@ -371,7 +371,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced)
     }
 
-    @Test("If packets are 100 ms late, both tracks are shifted once; packets beyond the limit are only late")
+    @Test("If packets are 150 ms late, both tracks are shifted once; beyond the limit they are shifted only after 3 s")
     func late() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 2000)
@@ -387,7 +387,7 @@ struct SourceClockTests {
         #expect(clock.status.steps == 2)
     }
 
-    @Test("A step makes the buffer as long as late packets need, and no longer", arguments: [false, true])
+    @Test("A step makes the buffer exactly as long as late packets need", arguments: [false, true])
     func bufferAfterStep(isGradual: Bool) {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 5000)

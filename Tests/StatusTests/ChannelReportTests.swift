@@ -23,7 +23,7 @@ import Upload
             details: OutputDetails(), wasLive: true, endpoint: .primary)
     }
 
-    /// A status of a channel with everything that there can be, and nothing wrong with it.
+    /// Returns the status of a channel in which every property has a value and nothing is wrong.
     private func anyStatus() -> ChannelStatus {
         var status = ChannelStatus(
             sources: [SourceStatus(), SourceStatus()],
@@ -155,9 +155,9 @@ import Upload
         #expect(!text.contains("4102444800") && !text.contains("hidden microphone"))
     }
 
-    // MARK: What is wrong
+    // MARK: Problems
 
-    /// What is one problem each, by what it is.
+    /// Changes to a report that cause one problem each, with a description.
     private static let faults: [(name: String, make: @Sendable (inout ChannelStatus) -> Void)] = [
         ("a source is waited for", { $0.sources[0].state = .waiting }),
         ("a source failed", { $0.sources[1].state = .failed }),
@@ -204,7 +204,7 @@ import Upload
         #expect(report.problems == 3)
         report.isRecordingWanted = false
         #expect(report.problems == 0)
-        // Outputs that were paused or are over, and sources that have ended, are as they should be.
+        // Outputs that are paused or have ended, and sources that have ended, are not problems.
         for state in [OutputState.Name.paused, .stopped, .idle, .connecting, .waiting, .draining] {
             report.status?.outputs[0].state = state
             #expect(report.problems == 0, "\(state)")

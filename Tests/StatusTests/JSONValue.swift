@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// A JSON text as a value: unlike Foundation's objects, it tells a truth value from a number.
+/// A JSON text as a value. Unlike Foundation's objects, it distinguishes a Boolean from a number.
 enum JSONValue: Sendable, Decodable, Equatable {
     case null
     case truth(Bool)
@@ -28,7 +28,7 @@ enum JSONValue: Sendable, Decodable, Equatable {
         }
     }
 
-    /// The bytes of `value` as JSON, with its keys in order.
+    /// Returns `value` as JSON with sorted keys.
     static func bytes(of value: some Encodable) throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -37,32 +37,32 @@ enum JSONValue: Sendable, Decodable, Equatable {
         return try encoder.encode(value)
     }
 
-    /// `value` as a client reads it.
+    /// Creates the value that a client gets when it decodes the JSON of `value`.
     init(_ value: some Encodable) throws {
         self = try JSONDecoder().decode(JSONValue.self, from: try Self.bytes(of: value))
     }
 
-    /// The member of an object; nil for anything else.
+    /// The member `key` of an object; nil if this value is not an object, or has no such member.
     subscript(_ key: String) -> JSONValue? {
         if case .object(let members) = self { members[key] } else { nil }
     }
 
-    /// The keys of an object; none for anything else.
+    /// The keys of an object; empty if this value is not an object.
     var keys: Set<String> {
         if case .object(let members) = self { Set(members.keys) } else { [] }
     }
 
-    /// The items of a list; none for anything else.
+    /// The items of a list; empty if this value is not a list.
     var items: [JSONValue] {
         if case .list(let items) = self { items } else { [] }
     }
 
-    /// The text; nil for anything else.
+    /// The text; nil if this value is not a text.
     var string: String? {
         if case .text(let text) = self { text } else { nil }
     }
 
-    /// Whether nothing in it is null: what is not known is left out.
+    /// Whether the value contains no null at any level. Unknown properties must be omitted.
     var hasNoNull: Bool {
         switch self {
         case .null: false

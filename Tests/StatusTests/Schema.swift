@@ -3,14 +3,14 @@
 import Foundation
 import Page
 
-/// The schemas of the API's description, as far as they are used there.
+/// A schema of the API's description, with support for those features that the description uses.
 struct Schema {
     private let all: JSONValue
     private let schema: JSONValue
 
     private init(_ schema: JSONValue, of all: JSONValue) { (self.schema, self.all) = (schema, all) }
 
-    /// The description that the server hands out, read once.
+    /// The description that the server serves, decoded once.
     private static let document = Result<JSONValue, any Error> {
         var count = 0
         let assets = UnsafeBufferPointer(start: relay_assets(&count), count: count)
@@ -18,7 +18,7 @@ struct Schema {
         return try JSONDecoder().decode(JSONValue.self, from: Data(bytes: asset.bytes, count: asset.count))
     }
 
-    /// The schema `name` of the description; nil if it has no such schema.
+    /// The schema `name` of the description; nil if the description has no such schema.
     init?(_ name: String) throws {
         guard let all = try Self.document.get()["components"]?["schemas"], let schema = all[name] else { return nil }
         self.init(schema, of: all)
@@ -36,7 +36,8 @@ struct Schema {
         return Schema(other, of: all).resolved
     }
 
-    /// What is wrong with `value`, one sentence each, where it does not fit. What is not described is not looked at.
+    /// Returns one sentence for each part of `value` that does not match the schema. Properties that the schema does
+    /// not describe are not checked.
     func faults(in value: JSONValue, at path: String = "") -> [String] {
         let schema = resolved.schema
         switch (schema["type"]?.string, value) {

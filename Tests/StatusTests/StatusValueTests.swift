@@ -13,7 +13,7 @@ import Testing
 @Suite struct StatusValueTests {
     // MARK: Run-downs
 
-    /// `value`, or nil as often.
+    /// Returns `value` or nil, each with the same probability.
     private func maybe<Value>(_ value: Value, _ random: inout SeededRandom) -> Value? {
         Bool.random(using: &random) ? value : nil
     }
@@ -71,7 +71,7 @@ import Testing
         for _ in 0..<1000 {
             let track = random.pick([video, audio])
             let size = Int.random(in: 0...300, using: &random)
-            // Before the program's start, too: audio is primed.
+            // Audio packets can have times before the program's start, because the encoder adds priming samples.
             let dts = Int64.random(in: -2...100_000, using: &random)
             let packet = EncodedPacket(
                 of: track, pts: dts, dts: dts, duration: 1, isKeyframe: true,
@@ -93,11 +93,11 @@ import Testing
             var status = ChannelStatus(
                 sources: [], feed: FeedStatus(), program: program, encoder: EncoderStatus(), frameRate: rate)
             #expect(status.programNanoseconds == 0)
-            // Frames that were skipped are part of the program, too.
+            // Skipped frames count as part of the program, too.
             (program.frames, program.skippedFrames) = (50, 25)
             status.program = program
             #expect(status.programNanoseconds == nanoseconds)
-            // A program that is passed through has no frames of its own, and is at 0 before its first packet.
+            // A program that is passed through has no frames of its own, and its time is 0 before its first packet.
             var passthrough = PassthroughStatus()
             status.passthrough = passthrough
             #expect(status.programNanoseconds == 0)
@@ -121,7 +121,7 @@ import Testing
         #expect(!RecordingStatus(recorder: recorder).hasRecorded, "a header alone is no media")
         recorder.hasMedia = true
         #expect(RecordingStatus(recorder: recorder).hasRecorded)
-        // What is on the disk stays there when the recorder fails or ends.
+        // Data on the disk stays there when the recorder fails or ends.
         recorder.fail(because: "its encoder failed")
         #expect(RecordingStatus(recorder: recorder).hasRecorded && recorder.state == .failed)
         recorder.state = .stopped

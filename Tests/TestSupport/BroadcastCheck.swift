@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Judges a transport stream as the monitors of broadcasters do (ETSI TR 101 290, 5.2), with the stricter intervals of
-/// ETSI TS 101 154 and TR 101 211, and with the rule of ISO/IEC 13818-1, 2.4.2.7, that nothing is decoded before it
+/// Checks a transport stream as broadcasters' monitors do (ETSI TR 101 290, 5.2), with the stricter intervals of ETSI
+/// TS 101 154 and TR 101 211. It also checks the rule of ISO/IEC 13818-1, 2.4.2.7, that nothing is decoded before it
 /// has arrived.
 ///
-/// Time is that of the stream: the program clock at a byte is drawn between the references before and behind it, as
-/// 2.4.2.2 says, and that of a table is the newest reference in front of it. The check knows
-/// nothing of relay or of libavformat.
+/// Times are times of the stream. The program clock at a byte is interpolated between the clock references before and
+/// after it (2.4.2.2). The time of a table is the newest reference before it. The check does not use code of relay or
+/// of libavformat.
 package struct BroadcastCheck: Sendable {
-    /// What is wrong, by the clauses of TR 101 290.
+    /// The kinds of faults, with the clauses of TR 101 290.
     package enum Fault: String, Sendable {
-        /// 1.1, 1.2: a packet does not begin with its sync byte, or is not whole.
+        /// 1.1, 1.2: a packet does not begin with its sync byte, or is incomplete.
         case sync
-        /// 1.3 and 1.5: a program association or map table comes later than 100 ms after the one before.
+        /// 1.3 and 1.5: a program association or map table comes more than 100 ms after the previous one.
         case tables
         /// 1.4: a packet is missing, or comes twice.
         case continuity
-        /// 1.6 and 3.4: the map names a PID that never comes, or a PID comes that the tables do not name.
+        /// 1.6 and 3.4: the map contains a PID without packets, or there are packets with a PID that no table contains.
         case pid
         /// 2.2: the checksum of a table is wrong.
         case checksum
-        /// 2.3a: two references of the clock are more than 40 ms apart.
+        /// 2.3a: two clock references are more than 40 ms apart.
         case clockInterval
-        /// 2.3b: the clock goes back, or jumps by more than 100 ms, and no packet says so.
+        /// 2.3b: the clock goes back, or jumps by more than 100 ms, without a discontinuity indicator.
         case clockJump
         /// 2.5: two presentation times of a PID are more than 700 ms apart.
         case presentationInterval
-        /// 13818-1, 2.4.2.7: a unit is to be decoded before its last byte has arrived.
+        /// 13818-1, 2.4.2.7: an access unit must be decoded before its last byte has arrived.
         case late
     }
 
-    /// One fault, and where.
+    /// A fault, and the packet in which it was found.
     package struct Finding: Sendable, CustomStringConvertible {
         package let fault: Fault
         /// The number of the packet.
@@ -43,16 +43,16 @@ package struct BroadcastCheck: Sendable {
     private static let clockWithin: Int64 = 40 * 27_000
     private static let jumpBeyond: Int64 = 100 * 27_000
     private static let presentationWithin: Int64 = 700 * 90
-    /// What clocks of 33 bits at 90 kHz, times 300, count up to.
+    /// The number at which the clock starts again from 0: 33 bits at 90 kHz, times 300.
     private static let clockWrap: Int64 = (1 << 33) * 300
 
     /// All faults, in the order of the checks.
     package private(set) var findings: [Finding] = []
-    /// References of the program clock.
+    /// The number of program clock references.
     package private(set) var clocks = 0
-    /// References that say that a new time begins with them, the first left out.
+    /// The number of references with a discontinuity indicator, except the first reference of the stream.
     package private(set) var announcedJumps = 0
-    /// The longest time between two references of one clock, in milliseconds.
+    /// The longest time between two successive references, in milliseconds.
     package private(set) var longestClockInterval = 0.0
     /// The longest time from a table to the next one of its kind, in milliseconds.
     package private(set) var longestTableInterval = 0.0
@@ -66,7 +66,8 @@ package struct BroadcastCheck: Sendable {
     private var (clockPID, mapPID): (Int?, Int?)
     private var streams: Set<Int> = []
 
-    /// Checks the stream `bytes`. A stream with stills or gaps may leave out `ignoring`.
+    /// Checks the stream `bytes`. Faults of the kinds in `ignored` are not reported; a stream with stills or gaps can
+    /// have such faults.
     package init(_ bytes: [UInt8], ignoring ignored: Set<Fault> = []) {
         packets = stride(from: 0, to: bytes.count - TransportPacket.size + 1, by: TransportPacket.size).map {
             TransportPacket(bytes[$0..<($0 + TransportPacket.size)])
@@ -98,7 +99,8 @@ package struct BroadcastCheck: Sendable {
             var isRepeated = false
             if let before = last[packet.pid], !packet.isDiscontinuous {
                 let next = packet.payload == nil ? before.continuity : (before.continuity + 1) & 15
-                // A packet may be sent twice (2.4.3.3), which relay never does.
+                // The standard permits sending a packet twice (2.4.3.3), but relay never does that, so it counts as a
+                // fault.
                 isRepeated = packet.continuity != next
                 if isRepeated {
                     note(.continuity, number, "\(packet.continuity) of \(packet.pid), not \(next)")
@@ -131,7 +133,7 @@ package struct BroadcastCheck: Sendable {
         }
     }
 
-    /// The section that begins in `payload`, if it is whole and its checksum is right.
+    /// Returns the section that begins in `payload`; nil if it is incomplete or its checksum is wrong.
     private mutating func section(_ payload: ArraySlice<UInt8>, _ number: Int) -> [UInt8]? {
         let bytes = Array(payload)
         let start = 1 + Int(bytes[0])
@@ -146,7 +148,7 @@ package struct BroadcastCheck: Sendable {
         return section
     }
 
-    /// The PIDs of the streams in a program map section (2.4.4.8).
+    /// Returns the PIDs of the streams in a program map section (2.4.4.8).
     private mutating func readMap(_ section: [UInt8]) -> Set<Int> {
         clockPID = Int(section[8] & 0x1F) << 8 | Int(section[9])
         var place = 12 + Int(section[10] & 0x0F) << 8 + Int(section[11])
@@ -158,7 +160,7 @@ package struct BroadcastCheck: Sendable {
         return named
     }
 
-    /// `CRC_32` (13818-1, annex A); 0 over a section with its checksum.
+    /// Returns `CRC_32` (13818-1, annex A); 0 for a section with a correct checksum.
     package static func checksum(_ bytes: [UInt8]) -> UInt32 {
         bytes.reduce(UInt32.max) { sum, byte in
             (0..<8).reversed().reduce(sum) { sum, bit in
@@ -191,7 +193,7 @@ package struct BroadcastCheck: Sendable {
         if clocks == 0 { note(.clockInterval, 0, "the stream has no clock") }
     }
 
-    /// From one reading of a clock to another, over the wrap.
+    /// Returns the difference between two values of the clock, between which the clock may have wrapped around.
     private static func distance(from: Int64, to: Int64) -> Int64 {
         let step = (to - from) % clockWrap
         return step < -clockWrap / 2 ? step + clockWrap : step > clockWrap / 2 ? step - clockWrap : step
@@ -228,9 +230,10 @@ package struct BroadcastCheck: Sendable {
         }
     }
 
-    /// Whether the unit in the packets `start` to `end` has arrived when it is to be decoded.
+    /// Checks that the access unit in the packets `start` to `end` has arrived before its decoding time.
     private mutating func checkArrival(of pid: Int, from start: Int, to end: Int, decoding: Int64) {
-        // A PCR behind the last byte of the unit in a packet without payload does not belong to the unit.
+        // A packet without payload after the last byte of the unit contains only a PCR, and does not belong to the
+        // unit.
         let last = packets[start...end].lastIndex { $0?.pid == pid && $0?.payload != nil } ?? end
         guard let arrival = line.time(at: last) else { return }
         let lead = Self.distance(from: arrival.clock, to: decoding * 300)
@@ -241,36 +244,37 @@ package struct BroadcastCheck: Sendable {
     }
 }
 
-/// The program clock at each packet, in runs between the discontinuities that a stream announces.
+/// The program clock at each packet. A new run begins at each discontinuity that the stream indicates.
 private struct ClockLine {
     private struct Point {
         let packet: Int
-        /// In ticks of 27 MHz; continues over the wrap.
+        /// The time in ticks of 27 MHz; it continues to grow when the clock wraps around.
         let time: Int64
         let run: Int
     }
 
     private var points: [Point] = []
 
-    /// A new run begins with the packet number `packet`.
+    /// Begins a new run at the packet number `packet`.
     mutating func begin(_ clock: Int64, at packet: Int) {
         points.append(Point(packet: packet, time: clock, run: (points.last?.run ?? -1) + 1))
     }
 
-    /// `step` ticks later, with the packet number `packet`.
+    /// Adds the reference in the packet number `packet`, which is `step` ticks later than the previous one.
     mutating func append(_ step: Int64, at packet: Int) {
         guard let last = points.last else { return }
         points.append(Point(packet: packet, time: last.time + step, run: last.run))
     }
 
-    /// The reference in front of the packet number `packet`, which is all that a receiver knows when that comes, and its run.
+    /// Returns the newest reference up to the packet number `packet`, and its run. When the packet arrives, a receiver
+    /// knows only this reference.
     func newest(at packet: Int) -> (time: Int64, run: Int)? {
         guard let point = points.last(where: { $0.packet <= packet }) ?? points.first else { return nil }
         return (point.time, point.run)
     }
 
-    /// The time at the packet number `packet`, and the run that it is in. Before the first reference and behind the last
-    /// one of a run the clock is taken to stand, which favors the stream.
+    /// Returns the time at the packet number `packet`, and its run. Before the first reference, and after the last one
+    /// of a run, the clock is assumed to stand still, which favors the stream.
     func time(at packet: Int) -> (time: Int64, clock: Int64, run: Int)? {
         guard let first = points.first else { return nil }
         var (low, high) = (0, points.count)

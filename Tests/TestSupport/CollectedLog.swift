@@ -3,21 +3,21 @@
 package import Logging
 internal import Synchronization
 
-/// Keeps what is logged: the message of each line, and its metadata in order of their keys. For any thread.
+/// Collects log lines: the message of each line, and its metadata sorted by key. Any thread can use it.
 package final class CollectedLog: Sendable {
     private let lowest: Logger.Level
     private let kept = Mutex<[(level: Logger.Level, text: String)]>([])
 
-    /// A log of lines from level `lowest` on.
+    /// Creates a log that collects the lines of level `lowest` and above.
     package init(from lowest: Logger.Level = .warning) { self.lowest = lowest }
 
-    /// A logger that writes here.
+    /// A logger whose lines are collected here.
     package var logger: Logger { Logger(label: "test") { [self] _ in Handler(log: self, logLevel: lowest) } }
 
-    /// What was written so far, as `message key=value key=value`.
+    /// The lines so far, in the form `message key=value key=value`.
     package var lines: [String] { kept.withLock { $0.map(\.text) } }
 
-    /// The lines that have `text` in them: all, or those of one level.
+    /// Returns the lines that contain `text`: the lines of all levels, or only those of `level`.
     package func lines(containing text: String, at level: Logger.Level? = nil) -> [String] {
         kept.withLock { kept in
             kept.filter { $0.text.contains(text) && (level == nil || $0.level == level) }.map(\.text)
@@ -42,5 +42,5 @@ package final class CollectedLog: Sendable {
     }
 }
 
-/// A logger that writes nothing.
+/// A logger that discards all lines.
 package let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -2,13 +2,14 @@
 
 internal import Glibc
 
-/// A condition that did not come true in time, in one sentence. A test that throws it fails with that sentence.
+/// The error that a condition did not become true in time, in one sentence. A test that throws it fails with this
+/// sentence.
 package struct NotInTime: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// Returns as soon as `condition` holds, and throws `NotInTime` when it does not within six times `limit`. Blocks the
-/// thread; in an async function, the other form is meant. What `condition` throws ends the wait.
+/// Waits until `condition` is true. Throws `NotInTime` if it is not true within six times `limit`. An error that
+/// `condition` throws ends the wait. Blocks the thread; an async function must use the async overload.
 package func eventually(
     _ what: String = "a condition", within limit: Duration = .seconds(30), file: String = #fileID, line: Int = #line,
     _ condition: () throws -> Bool
@@ -17,8 +18,8 @@ package func eventually(
     while try !condition() { usleep(useconds_t(try wait.pause() * 1000)) }
 }
 
-/// Returns as soon as `condition` holds, and how long that took; throws `NotInTime` when it does not within six times
-/// `limit`. What `condition` throws ends the wait.
+/// Waits until `condition` is true, and returns how long that took. Throws `NotInTime` if it is not true within six
+/// times `limit`. An error that `condition` throws ends the wait.
 @discardableResult
 package func eventually(
     _ what: String = "a condition", within limit: Duration = .seconds(30), file: String = #fileID, line: Int = #line,
@@ -29,7 +30,7 @@ package func eventually(
     return wait.elapsed
 }
 
-/// The same of a condition that is itself asked for asynchronously.
+/// Waits like the overload above, but for an asynchronous condition.
 @discardableResult
 package nonisolated(nonsending) func eventually(
     _ what: String = "a condition", within limit: Duration = .seconds(30), file: String = #fileID, line: Int = #line,
@@ -40,10 +41,10 @@ package nonisolated(nonsending) func eventually(
     return wait.elapsed
 }
 
-/// A wait for a condition that is asked for again and again.
+/// A wait for a condition that is checked repeatedly.
 private struct Wait {
-    /// How many times longer than its limit a wait may last. Limits say what a machine needs that has nothing else to
-    /// do; a busy one must not fail by being slow, and a hang must fail with a message.
+    /// How many times longer than its limit a wait may last. Limits are chosen for a machine that does nothing else. A
+    /// test must not fail because a machine is busy, but a hang must end with a message.
     private static let patience = 6
 
     private let what: String
@@ -60,9 +61,9 @@ private struct Wait {
 
     var elapsed: Duration { ContinuousClock.now - start }
 
-    /// The milliseconds until the condition is asked for again: more each time, up to 20, because some conditions read
-    /// files or ask servers. No single turn counts for more than a second, however long a machine that runs hundreds of
-    /// tests at once lets this one lie.
+    /// Returns how many milliseconds to wait before the next check: more each time, up to 20, because some conditions
+    /// read files or query servers. Each wait counts for at most a second, even if it lasts longer on a machine that
+    /// runs hundreds of tests at once.
     mutating func pause() throws -> Int {
         let now = ContinuousClock.now
         waited += min(now - latest, .seconds(1))

@@ -2,12 +2,14 @@
 
 import Foundation
 
-/// A TCP server at a port of 127.0.0.1 that the kernel chose. It is closed with the object. For any thread.
+/// A TCP server at a port of 127.0.0.1 that the kernel chooses. It is closed when this object is released. Any thread
+/// can use it.
 package final class LoopbackServer: Sendable {
     package let port: UInt16
     private let descriptor: CInt
 
-    /// Creates a server. `serve` gets each connection on the server's thread, one after the other, and has to close it.
+    /// Creates a server. On the server's thread, it passes the connections to `serve`, one after the other. `serve`
+    /// must close each connection.
     package init(_ serve: @escaping @Sendable (_ peer: CInt) -> Void) throws(LoopbackSocket.Failure) {
         let (descriptor, port) = try LoopbackSocket.bound(SOCK_STREAM)
         guard listen(descriptor, 16) == 0 else {
@@ -32,10 +34,11 @@ package final class LoopbackServer: Sendable {
         }
     }
 
-    /// Makes `accept` fail with EINVAL.
+    /// Ends the server's thread, because `accept` then fails with EINVAL.
     deinit { shutdown(descriptor, CInt(SHUT_RDWR)) }
 
-    /// Reads the head of an HTTP request from `peer`; nil if the client closes the connection in the middle of it.
+    /// Reads the head of an HTTP request from `peer`; returns nil if the client closes the connection before the end of
+    /// the head.
     package static func requestHead(from peer: CInt) -> String? {
         var request: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)

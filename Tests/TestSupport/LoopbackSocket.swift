@@ -2,15 +2,16 @@
 
 internal import Glibc
 
-/// A UDP socket at a port of 127.0.0.1 that the kernel chose. It is closed with the object. For any thread.
+/// A UDP socket at a port of 127.0.0.1 that the kernel chooses. It is closed when this object is released. Any thread
+/// can use it.
 package final class LoopbackSocket: Sendable {
-    /// The socket did not come about: `errno`.
+    /// The socket could not be opened; `code` is `errno`.
     package struct Failure: Error { package let code: CInt }
 
     package let descriptor: CInt
     package let port: UInt16
 
-    /// A port of UDP that is free again, as far as one can know.
+    /// Returns a UDP port that was free a moment ago, and is probably still free.
     package static func freePort() throws(Failure) -> UInt16 { try LoopbackSocket().port }
 
     package init() throws(Failure) { (descriptor, port) = try Self.bound(SOCK_DGRAM) }
@@ -38,7 +39,7 @@ package final class LoopbackSocket: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The oldest datagram that waits, or nil if none does. Does not block.
+    /// Returns the oldest waiting datagram; nil if none waits. Does not block.
     package func receive() -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 2048)
         let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT))

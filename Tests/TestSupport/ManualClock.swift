@@ -4,7 +4,7 @@ package import Dispatch
 internal import Media
 internal import Synchronization
 
-/// A clock that stands still until a test moves it, with timers that go by it. For any thread.
+/// A clock that stands still until a test advances it, with timers that follow it. Any thread can use it.
 package final class ManualClock: MonotonicClock {
     private struct Timer {
         let due: Int64
@@ -19,25 +19,26 @@ package final class ManualClock: MonotonicClock {
 
     private let state: Mutex<State>
 
-    /// A clock that shows `now`, in nanoseconds.
+    /// Creates a clock that shows `now`, in nanoseconds.
     package init(now: Int64 = 0) { state = Mutex(State(now: now)) }
 
     package var now: Int64 { state.withLock { $0.now } }
 
-    /// Moves the clock to `deadline`, unless that is past, and returns at once.
+    /// Advances the clock to `deadline`, unless the deadline is past, and returns at once.
     package func sleep(until deadline: Int64) { move { max($0, deadline) } }
 
-    /// Moves the clock forward and lets what is due begin, in order.
+    /// Advances the clock, and starts the timers that are then due, in order.
     package func advance(by duration: Duration) { move { $0 + duration.inNanoseconds } }
 
-    /// Runs `work` on `queue` when the clock has been moved by `wait`, or at once if that is not above 0.
+    /// Runs `work` on `queue` when the clock has advanced by `wait`, or immediately if `wait` is not above 0.
     package func after(_ wait: Duration, on queue: DispatchQueue, _ work: @escaping @Sendable () -> Void) {
         state.withLock { $0.timers.append(Timer(due: $0.now + wait.inNanoseconds, queue: queue, work: work)) }
         move { $0 }
     }
 
-    /// Whether a timer is set that is due within `duration`. A test that moves the clock for the sake of a timer waits
-    /// for this first: what the test sees otherwise may come before the timer is set, and then it is set too late.
+    /// Whether there is a timer that is due within `duration`. A test that advances the clock in order to start a timer
+    /// must wait for this first. Otherwise it may advance the clock before the timer is set, and the timer is then due
+    /// too late.
     package func hasTimer(within duration: Duration) -> Bool {
         state.withLock { state in state.timers.contains { $0.due <= state.now + duration.inNanoseconds } }
     }

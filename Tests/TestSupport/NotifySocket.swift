@@ -2,17 +2,17 @@
 
 internal import Glibc
 
-/// What a service manager listens at: a datagram socket in the file system, or with an abstract name. It is closed with the
-/// object. For any thread.
+/// The socket of a service manager: a datagram socket in the file system or with an abstract name. It is closed when
+/// this object is released. Any thread can use it.
 package final class NotifySocket: Sendable {
-    /// The socket did not come about: `errno`.
+    /// The socket could not be opened; `code` is `errno`.
     package struct Failure: Error { package let code: CInt }
 
-    /// What `NOTIFY_SOCKET` says.
+    /// The value of `NOTIFY_SOCKET` for this socket.
     package let name: String
     private let descriptor: CInt
 
-    /// A socket with this name: a path, or `@` and an abstract name.
+    /// Opens a socket with this name: a path, or `@` and an abstract name.
     package init(_ name: String) throws(Failure) {
         self.name = name
         descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -30,7 +30,7 @@ package final class NotifySocket: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The messages that came since the last call, the oldest first. Does not block.
+    /// Returns the messages since the last call, the oldest first. Does not block.
     package func receive() -> [String] {
         var messages: [String] = []
         var bytes = [UInt8](repeating: 0, count: 4096)

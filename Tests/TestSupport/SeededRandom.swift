@@ -2,12 +2,12 @@
 
 internal import Foundation
 
-/// Random numbers for a test, which can be had again: the seed is printed, and `RELAY_TEST_SEED` in the environment
-/// gives it. The generator is SplitMix64 (Steele, Lea and Flood, 2014).
+/// Reproducible random numbers for a test. The test prints its seed, and the environment variable `RELAY_TEST_SEED`
+/// sets the seed. The generator is SplitMix64 (Steele, Lea and Flood, 2014).
 package struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 
-    /// Takes the seed from the environment, else any, and prints it with `test`.
+    /// Takes the seed from the environment, or else a random one, and prints it with the name `test`.
     package init(_ test: String = #function) {
         let given = ProcessInfo.processInfo.environment["RELAY_TEST_SEED"].flatMap { UInt64($0) }
         let seed = given ?? .random(in: 0 ... .max)
@@ -15,7 +15,7 @@ package struct SeededRandom: RandomNumberGenerator {
         state = seed
     }
 
-    /// Begins with `seed`, whatever the environment says: for a test that has several runs of one seed.
+    /// Begins with `seed`, and ignores the environment, for a test that uses the same seed several times.
     package init(seed: UInt64) { state = seed }
 
     package mutating func next() -> UInt64 {
@@ -26,17 +26,17 @@ package struct SeededRandom: RandomNumberGenerator {
         return z ^ (z >> 31)
     }
 
-    /// One of `values`, of which there must be some.
+    /// Returns one of `values`, which must not be empty.
     package mutating func pick<Value>(_ values: [Value]) -> Value {
         values[Int.random(in: values.indices, using: &self)]
     }
 
-    /// Up to `most` pieces of `pieces`, one behind the other: for texts that are nearly what they should be.
+    /// Returns a text of up to `most` random pieces from `pieces`, for texts that are almost valid.
     package mutating func text(of pieces: [String], upTo most: Int) -> String {
         (0..<Int.random(in: 0...most, using: &self)).map { _ in pick(pieces) }.joined()
     }
 
-    /// So many bytes.
+    /// Returns `count` random bytes.
     package mutating func bytes(_ count: Int) -> [UInt8] {
         (0..<count).map { _ in UInt8.random(in: 0 ... .max, using: &self) }
     }

@@ -2,15 +2,15 @@
 
 import Foundation
 
-/// How long a simulation walks. `RELAY_SIMULATION_STEPS` in the environment sets the number of steps of each kind of
-/// walk, all seeds together; `RELAY_TEST_SEED` sets the only seed.
+/// The length of a simulation, which consists of random walks. In the environment, `RELAY_SIMULATION_STEPS` sets the
+/// number of steps of each kind of walk, for all seeds together, and `RELAY_TEST_SEED` sets the only seed.
 package struct SimulationSettings: Sendable {
-    /// The steps of one walk.
+    /// The number of steps of one walk.
     package let steps: Int
-    /// The seeds of the walks.
+    /// The seeds of the walks, one for each walk.
     package let seeds: [UInt64]
 
-    /// Settings for walks of this many `steps`. Without the environment there are `usualSeeds` walks.
+    /// Creates settings for walks of `steps` steps. If the environment sets nothing, there are `usualSeeds` walks.
     package init(steps: Int, usualSeeds: UInt64) {
         self.steps = steps
         if let seed = Self.number("RELAY_TEST_SEED") {

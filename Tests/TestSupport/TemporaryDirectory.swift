@@ -2,12 +2,12 @@
 
 internal import Foundation
 
-/// A directory that goes when the test is over.
+/// A directory that is deleted when this object is released, at the end of a test.
 package final class TemporaryDirectory: Sendable {
-    /// Its path.
+    /// The path of the directory.
     package let path: String
 
-    /// A new one, empty.
+    /// Creates an empty directory.
     package init() throws {
         path = FileManager.default.temporaryDirectory.appendingPathComponent("relay-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -15,19 +15,19 @@ package final class TemporaryDirectory: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// The names of what is in it, without hidden ones.
+    /// The names of the entries in the directory, without hidden ones, sorted.
     package var files: [String] { all.filter { !$0.hasPrefix(".") } }
-    /// The names of all that is in it.
+    /// The names of all entries in the directory, sorted.
     package var all: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
-    /// The path of `name` in it.
+    /// Returns the path of the entry `name`.
     package func path(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Makes the file `name` of `bytes`, or replaces it.
+    /// Creates or replaces the file `name`, with `bytes` as its content.
     package func write(_ bytes: some Sequence<UInt8>, to name: String) throws {
         try Data(bytes).write(to: URL(fileURLWithPath: path(name)))
     }
 
-    /// The bytes of the file `name`.
+    /// Returns the content of the file `name`.
     package func bytes(_ name: String) throws -> [UInt8] {
         [UInt8](try Data(contentsOf: URL(fileURLWithPath: path(name))))
     }

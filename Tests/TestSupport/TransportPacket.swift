@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One packet of a transport stream, read by the letter of ISO/IEC 13818-1, 2.4.3.
+/// A packet of a transport stream, parsed exactly as ISO/IEC 13818-1, 2.4.3 defines it.
 package struct TransportPacket: Sendable {
-    /// Bytes of a packet.
+    /// The number of bytes in a packet.
     package static let size = 188
     /// The PID of packets without content.
     package static let null = 0x1FFF
@@ -12,14 +12,15 @@ package struct TransportPacket: Sendable {
     /// Whether a PES packet or a section begins in this packet.
     package let beginsUnit: Bool
     package let isRandomAccess: Bool
-    /// Whether the packet says that its counter and its clock do not continue those before.
+    /// The discontinuity indicator: whether the packet's continuity counter and clock do not continue the previous
+    /// ones.
     package let isDiscontinuous: Bool
-    /// The program clock reference, in 27 MHz ticks.
+    /// The program clock reference in 27 MHz ticks, if the packet has one.
     package let clock: Int64?
-    /// What follows the header and the adaptation field; nil if the header says that nothing does.
+    /// The bytes after the header and the adaptation field; nil if the header says that there is no payload.
     package let payload: ArraySlice<UInt8>?
 
-    /// The packet in the first 188 of `bytes`; nil if they are not a packet.
+    /// Parses the first 188 bytes of `bytes`; nil if they are not a packet.
     package init?(_ bytes: ArraySlice<UInt8>) {
         let first = bytes.startIndex
         guard bytes.count >= Self.size, bytes[first] == 0x47 else { return nil }

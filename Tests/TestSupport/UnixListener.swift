@@ -2,14 +2,15 @@
 
 internal import Glibc
 
-/// A stream socket that listens at a path until it is released. The socket's file stays, as after a process was killed.
+/// A stream socket that listens at a path until it is released. The socket's file is not removed, as after a process
+/// was killed.
 package final class UnixListener: Sendable {
-    /// The socket could not be opened: `errno`.
+    /// The socket could not be opened; `code` is `errno`.
     package struct Failure: Error { package let code: CInt }
 
     private let descriptor: CInt
 
-    /// A socket at `path`, where no file may exist.
+    /// Creates a socket that listens at `path`. There must be no file at `path`.
     package init(_ path: String) throws(Failure) {
         descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_un()

@@ -54,7 +54,8 @@ struct CommandTests {
 
     @Test("Much output, or a background process left behind, does not delay the end of an upload command")
     func loud() async throws {
-        // Waiting for the background process, or not reading the output, would reach the limit and fail.
+        // If relay waited for the background process, or did not read the output, the command would exceed its time
+        // limit.
         let script = #"""
             cd "$(dirname "$0")"; sleep 1000 & echo $! > pid
             head -c 1000000 /dev/zero && head -c 1000000 /dev/zero >&2 && echo yes > wrote; exit 0

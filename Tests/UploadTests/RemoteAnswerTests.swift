@@ -5,7 +5,7 @@ import Testing
 
 @testable import Upload
 
-/// The question whether a remote can be reached, before a stream goes on air.
+/// Asks whether a remote can be reached, before a stream goes on air.
 @Suite struct RemoteAnswerTests {
     @Test
     func `If an rclone remote does not answer in time this is reported, and the start does not wait for it`() throws {

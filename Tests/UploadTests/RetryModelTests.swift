@@ -7,7 +7,7 @@ import Testing
 @testable import Catalogue
 @testable import Upload
 
-/// Tries of uploads against a small model, in any order of results.
+/// Compares the schedule of retries with a simple model, for results in any order.
 @Suite("Retries of uploads, with random results")
 struct RetryModelTests {
     private struct Model {
@@ -20,7 +20,7 @@ struct RetryModelTests {
 
     private static let names = ["a.mp4", "b.mp4", "c.ts", "2026/d.mp4"]
 
-    @Test("After random results the retry intervals, the next file and the failing files equal those of a model")
+    @Test("After random results of uploads, the retry intervals, the next file and the failing files equal a model's")
     func model() {
         var random = SeededRandom()
         for _ in 0..<50 {
@@ -129,7 +129,7 @@ struct RetryModelTests {
         }
     }
 
-    @Test("A file's duration is passed in seconds with three decimals")
+    @Test("An upload command gets a file's duration in seconds, with three decimals")
     func durations() {
         var random = SeededRandom()
         for _ in 0..<500 {

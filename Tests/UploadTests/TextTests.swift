@@ -70,9 +70,10 @@ struct TextTests {
         #expect(ErrorText.of(String(repeating: "x", count: 10_000)).count == 300)
     }
 
-    // Only the first address of a word was looked at: a redirection showed the password of the second in the log.
+    // Regression: only the first address in a word was masked. If a redirection followed, the log showed the password
+    // in the second address.
     @Test(
-        "Each URL within a word of an error text is shown without user and query",
+        "If a word of an error text contains several URLs, each is shown without user and query",
         arguments: [
             ("https://h/a->https://u:hunter2@i/b", "https://h/a->https://i/b"),
             ("\"https://u:hunter2@h\",\"https://u:hunter2@i/b?k=hunter2\"", "\"https://h\",\"https://i/b?***\""),
@@ -94,7 +95,7 @@ struct TextTests {
             "\n", "://", ":443", "\t",
         ]
         for _ in 0..<3000 {
-            // A user is behind the scheme of an address, and a query behind its host.
+            // A user follows the scheme of an address, and a query follows its host.
             let host = random.text(of: ["host", "/path", ",", "->", "\"", ":443"], upTo: 3)
             func address(_ random: inout SeededRandom) -> String {
                 let scheme = random.pick(["https://", "sftp://"])

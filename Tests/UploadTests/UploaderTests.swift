@@ -16,7 +16,7 @@ struct UploaderTests {
     private let directory: TemporaryDirectory
     private let target: RecordDirectory
     private let catalogue: Catalogue
-    /// Advanced only by the uploader's waits.
+    /// Only the uploader's waits advance this clock.
     private let clock = ManualClock()
 
     init() throws {
@@ -33,7 +33,7 @@ struct UploaderTests {
         }
     }
 
-    /// An uploader whose waits take no time except on its clock; `sleep` is called for each wait.
+    /// Returns an uploader whose waits only advance its clock, and take no real time. `sleep` is called for each wait.
     private func uploader(
         _ delivery: any SegmentDelivery, sleep: @escaping @Sendable (Duration) async -> Void = { _ in }
     ) -> Uploader {
@@ -74,7 +74,7 @@ struct UploaderTests {
         #expect(again.names.isEmpty)
     }
 
-    @Test("Each upload is an entry of the ledger with the place of the copy, and failed tries have no entries")
+    @Test("For each upload the ledger has an entry with the place of the copy, and for failed tries it has none")
     func ledger() async throws {
         try record("a.mp4", "b.mp4")
         let uploader = uploader(ScriptedDelivery(failures: ["a.mp4": ["no"]]))
@@ -142,7 +142,8 @@ struct UploaderTests {
         try record("a.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
         let (naps, nap) = AsyncStream.makeStream(of: Void.self)
-        // A wait for an element that never comes ends when its task is cancelled.
+        // Each wait of the uploader waits for an element of this stream. None comes before the test ends, so the wait
+        // ends only when its task is cancelled.
         let (wakings, waking) = AsyncStream.makeStream(of: Void.self)
         let uploader = Uploader(
             directory: target, channel: "test", catalogue: catalogue, delivery: delivery,
@@ -183,7 +184,7 @@ struct UploaderTests {
     @Test("A file whose upload fails for three days is kept and retried all the time, until it succeeds")
     func failsForDays() async throws {
         try record("a.mp4", "b.mp4")
-        // 1000 failures, in the end 5 min apart, take three and a half days.
+        // 1000 failures take three and a half days, because the last retries are 5 min apart.
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 1000)])
         let isSeen = Mutex(false)
         let uploader = uploader(delivery) { _ in
@@ -279,7 +280,7 @@ struct UploaderTests {
     func locked() async throws {
         try record("a.mp4")
         let program = try { () throws in
-            // The descriptor is closed here as by a crash; the program that was started with it continues.
+            // The descriptor is closed here as after a crash. The program that was started with it continues to run.
             let lock = try #require(try UploadLock(directory: directory.path, channel: "test"))
             let process = Process()
             process.executableURL = URL(fileURLWithPath: "/bin/sleep")
@@ -288,7 +289,7 @@ struct UploaderTests {
             try process.run()
             return process
         }()
-        // SIGTERM is blocked in processes that a Dispatch thread starts.
+        // SIGTERM would not end the program, because it is blocked in processes that a Dispatch thread starts.
         defer { kill(program.processIdentifier, SIGKILL) }
         let delivery = ScriptedDelivery()
         let uploader = uploader(delivery)

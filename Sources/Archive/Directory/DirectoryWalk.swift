@@ -5,9 +5,10 @@ internal import Glibc
 /// Reads the entries of a record directory in steps of bounded size, round after round.
 ///
 /// No directory stays open between two steps, because an open directory would keep a disk busy that an operator wants
-/// to unmount. The position in a directory is kept as the number that telldir(3) returns. File systems define it by the
-/// entry, not by the open directory: NFS servers depend on that. If a file system does not, a round can miss or repeat
-/// entries, so a caller must not conclude that a file is gone because a round did not return it.
+/// to unmount. The position in a directory is kept as the number that telldir(3) returns. File systems define this
+/// number by the entry and not by the open directory, because NFS servers depend on that. On a file system that defines
+/// it in another way, a round can miss or repeat entries. So a caller must not conclude that a file is gone because a
+/// round did not return it.
 struct DirectoryWalk: Sendable {
     private struct Level: Sendable {
         /// The path below the record directory, with a slash at the end; empty for the record directory itself.
@@ -17,7 +18,7 @@ struct DirectoryWalk: Sendable {
 
     /// The directories that this round still has to read; the last one is being read.
     private var levels: [Level] = []
-    /// The directories in the one that is being read.
+    /// The subdirectories of the directory that is being read, as far as they were found.
     private var below: [Level] = []
     /// Where to continue in the directory that is being read; 0 at its beginning.
     private var place = 0

@@ -5,8 +5,7 @@ internal import Synchronization
 
 /// Finds the open recordings in a record directory, and reads a directory again only after its entries have changed.
 ///
-/// Whether entries were added, removed or renamed is seen from the directory's modification time. All calls block on
-/// the disk.
+/// The directory's modification time shows whether entries were added, removed or renamed. All calls block on the disk.
 package final class OpenNames: Sendable {
     private struct Stamp: Equatable {
         var device: UInt64
@@ -16,18 +15,19 @@ package final class OpenNames: Sendable {
     }
 
     private struct Listing {
-        /// Nil if the directory was changed just before, because another change could leave the stamp as it is.
+        /// The directory's stamp. Nil if the directory was changed just before it was read, because another change
+        /// could leave the stamp unchanged.
         var stamp: Stamp?
         /// The names of open recordings, relative to the record directory.
         var open: [String] = []
         /// The paths of subdirectories, with a slash at the end.
         var directories: [String] = []
-        /// Whether it is a record directory.
+        /// Whether the directory is itself a record directory.
         var isArchive = false
     }
 
     private struct Known {
-        /// By the path below the record directory, with a slash at the end.
+        /// What was read of each directory. The keys are paths below the record directory, with a slash at the end.
         var listings: [String: Listing] = [:]
         var reads = 0
     }
@@ -38,7 +38,7 @@ package final class OpenNames: Sendable {
 
     private let known = Mutex(Known())
 
-    /// Nothing is read yet.
+    /// Creates an object that has read no directory yet.
     package init() {}
 
     /// How many directories were read, for tests.
@@ -86,7 +86,7 @@ package final class OpenNames: Sendable {
                 listing.open.append(path + entry.name)
             }
         }
-        // The stamp is from before the reading, so a later change is seen.
+        // The stamp was taken before the directory was read, so a change during the reading is detected later.
         if let stamp, UTCTime.now.milliseconds * 1_000_000 - stamp.modified > Self.stampAge { listing.stamp = stamp }
         return listing
     }

@@ -21,7 +21,8 @@ extension RecordDirectory {
         let path = trimmed(path)
         let place = DirectoryPlace(try FileSystemNumber(of: path), notedTemplates: notedTemplates(in: path))
         let directory = RecordDirectory(path: path, place: place)
-        // Listing the files would take longer the more there are.
+        // Opening the directory shows whether it can be read. Listing its files would take longer the more files there
+        // are.
         guard let stream = opendir(directory.path) else {
             throw FileFailure("read directory", directory.path, code: errno)
         }

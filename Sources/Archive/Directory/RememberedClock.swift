@@ -7,11 +7,11 @@ internal import Media
 /// What retention remembers about the wall clock from one run of relay to the next, in a small hidden file beside the
 /// recordings. All numbers are milliseconds.
 package struct RememberedClock: Sendable, Equatable {
-    /// Describes an error of the wall clock because of which files can look older than they are.
+    /// A possible error of the wall clock that makes files look older than they are.
     package struct Lead: Sendable, Equatable {
         /// How much older than their real age files can look.
         package var length: Int64
-        /// For how much longer this possible error must be considered, counted only while relay runs.
+        /// How much longer this possible error must be considered. Only the time while relay runs counts.
         package var left: Int64
 
         /// A lead with these values; with 0, files do not look older than they are.

@@ -28,7 +28,8 @@ package struct SegmentInventory: Sendable {
 
     private let directory: RecordDirectory
     private let channel: String
-    /// Lives for one round of the walk, because it remembers which directories are themselves record directories.
+    /// Decides which files belong to the channel. It is replaced in each round of the walk, because it remembers which
+    /// directories are themselves record directories.
     private var ownership: Ownership
     private var walk = DirectoryWalk()
     private var stored: [String: StoredSegment] = [:]
@@ -141,7 +142,7 @@ extension SegmentInventory {
         stored[segment.fileName] = segment
         if segment.sequence <= 0 {
             unnumbered += 1
-            // The order of all files changes with the first one.
+            // The first file without a sequence number changes the order of all files.
             if unnumbered == 1 { return sort() }
         }
         segments.insert(segment, at: place(of: segment))

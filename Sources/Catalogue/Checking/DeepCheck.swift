@@ -9,7 +9,7 @@ struct DeepCheck {
     private(set) var errors = 0
     private var subject: String
 
-    /// Decodes the file at `path`, which takes long. `subject` stands for the file in error messages.
+    /// Decodes the file at `path`, which takes a long time. `subject` stands for the file in error messages.
     init(_ path: String, subject: String) throws(AVFailure) {
         self.subject = subject
         let demuxer = try Demuxer(
@@ -49,7 +49,7 @@ struct DeepCheck {
         }
     }
 
-    /// Returns the problems, when the tables list `expected` frames.
+    /// Returns the problems; `expected` is the number of frames in the file's tables.
     func problems(expected: Int) -> [String] {
         var problems: [String] = []
         if errors > 0 { problems.append("decoding it meets \(errors) errors") }

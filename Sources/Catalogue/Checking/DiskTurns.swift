@@ -3,7 +3,8 @@
 internal import Synchronization
 
 /// Lets one reader at a time read from a disk, so that the checksums of several channels together read no faster than
-/// those of one. A disk is a file system's device number. Readers get their turns in the order in which they asked.
+/// those of one. A disk is identified by the device number of its file system. Readers get their turns in the order in
+/// which they asked.
 ///
 /// Any thread can use this object; no call blocks.
 final class DiskTurns: Sendable {

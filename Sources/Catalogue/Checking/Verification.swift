@@ -193,7 +193,7 @@ struct Verification {
             for name in lost.sorted() where rows[name] != nil && !present.contains(name) {
                 lost.remove(name)
                 report.note(name, "it was deleted meanwhile")
-                // A deleted file between other files is not a gap. Its row can be one with other deleted files.
+                // A deleted file between other files is not a gap. Its row can cover other deleted files, too.
                 guard let known = rows[name], files[name] == nil,
                     let row = ledger.deleted.first(where: { $0.covers(known) })
                 else { continue }

@@ -43,7 +43,7 @@ package struct ChannelConfiguration {
         package var sources: [String] = []
         /// The rendition that is recorded; nil means the program's own encoding.
         package var rendition: String?
-        /// Whether the recordings of these sources contain the packets that the sources send, without re-encoding, if
+        /// Whether the recordings of ``sources`` contain the packets that the sources send, without re-encoding, if
         /// that is possible.
         package var copiesSources = true
         /// How much of the program is kept in memory for clips that are taken while nothing is recorded; nil means that

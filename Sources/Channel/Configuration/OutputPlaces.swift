@@ -27,8 +27,8 @@ struct OutputPlaces {
         }
     }
 
-    /// The absolute path of `directory` without symbolic links. Its last component need not exist, because outputs make
-    /// it; nil if another component does not exist.
+    /// Returns the absolute path of `directory` without symbolic links. The last component need not exist, because
+    /// outputs create it. Returns nil if another component does not exist.
     private static func real(_ directory: String) -> String? {
         if let real = resolved(directory) { return real }
         let slash = directory.lastIndex(of: "/")

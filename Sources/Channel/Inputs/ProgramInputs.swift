@@ -162,7 +162,7 @@ final class ProgramInputs: Sendable {
                 logger: logger))
         for (configured, source) in zip(configuration.sources, sources) {
             // If an input decodes only keyframes while it is invisible, it delivers its complete audio even then. So
-            // its being audible is no reason to decode all of its frames.
+            // even if such an input is audible, it need not decode all of its frames.
             let heard = configured.selection.unseen != .keyframes
             source.spareUnless { [weak director] in director?.isWanted(configured.name, orHeard: heard) ?? true }
         }

@@ -10,8 +10,8 @@ internal import Studio
 /// The separate input of a program's audio, for a program whose audio and video have different inputs. It stays open as
 /// long as the channel. All calls may be made on any thread.
 ///
-/// A file or device is opened before the program begins. Live audio is not awaited if the program's sources have
-/// backups or scenes: the program then begins, and is silent until the audio arrives.
+/// A file or device is opened before the program begins. If the program has scenes, backups or a slate, the program
+/// does not wait for live audio: it begins, and is silent until the audio arrives.
 struct SeparateAudio {
     private enum Source {
         case opened(any MediaSource)
@@ -21,10 +21,10 @@ struct SeparateAudio {
     let feed: SourceFeed
     private let source: Source
 
-    /// Opens the audio input that `configuration` names; nil if it names no input. Blocks until the input answers. With
-    /// `isAwaited`, does not block for live input; such an input is awaited while the program runs. `ofFile` is the
-    /// pacing that is used for a file, and `frameRate` is the program's frame rate. A live input uses the buffer length
-    /// `common`, which several sources share. Throws ``ChannelFailure``.
+    /// Opens the audio input that `configuration` names; nil if it names no input. Blocks until the input answers.
+    /// There is one exception: if `isAwaited` is true, live audio is opened in the background while the program runs.
+    /// `ofFile` is the pacing that is used for a file, and `frameRate` is the program's frame rate. A live input uses
+    /// the buffer length `common`, which several sources share. Throws ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, frameRate: FrameRate, isAwaited: Bool,
         common: CommonBuffer?, listening: any InputOpener, clock: any MonotonicClock, logger: Logger

@@ -11,40 +11,40 @@ internal import Synchronization
 /// Deletes old files of a channel, and of its recorded sources, while the channel is not recorded: while it is off air,
 /// waits for its inputs or has ended, and while an operator has stopped the recording.
 ///
-/// A recording has a retention of its own. So this one begins only when no recording has worked for a minute, and ends
-/// within a second after the next one was set up. Until the channel has recorded with its rules, only the maximum age
-/// applies: only a recording shows whether the other limits leave room for one file.
+/// Each recording has its own retention. So the idle retention begins only when no recording has been active for a
+/// minute, and ends within a second after the next recording was set up. Until the channel has recorded with its rules,
+/// only the maximum age applies, because only a recording shows whether the other limits leave room for one file.
 ///
 /// Any thread may use it.
 package final class IdleRetention: Sendable {
-    /// The retention of the program's files or of those of a source, and the place of these files.
+    /// The retention of the files of the program or of one source, and the place of these files.
     private struct Keeper: Sendable {
         let place: RecordingPlace
         let retention: Retention
     }
 
     private struct State {
-        /// The recording whose files are deleted; nil if none are.
+        /// The settings of the recording whose old files are deleted; nil if no files are deleted.
         var recording: ChannelConfiguration.Recording?
         /// Whether the channel has recorded with the rules of ``recording``.
         var isConfirmed = false
         /// How often ``recording`` was set.
         var number = 0
-        /// Since when no recording works, in nanoseconds of the clock; nil while one works.
+        /// The clock time, in nanoseconds, since which no recording has been active; nil while a recording is active.
         var idleSince: Int64?
-        /// When the directory is opened again after a failure, in nanoseconds of the clock.
+        /// After a failure, the clock time, in nanoseconds, at which the directory is opened again.
         var nextOpening = Int64.min
-        /// Empty while nothing is deleted.
+        /// The keepers of the program's files and of the sources' files; empty while nothing is deleted.
         var keepers: [Keeper] = []
-        /// The stamp of the catalogue from before the keepers read it; nil without a catalogue.
+        /// The catalogue's stamp, which was read before the keepers read the catalogue; nil without a catalogue.
         var stamp: CatalogueStamp?
         /// Why the directory cannot be opened; nil if it can.
         var failure: String?
         var isStopped = false
     }
 
-    /// How long no recording must have worked before files are deleted: a minute, in nanoseconds. A channel that is
-    /// opened again after a short failure finds its files as it left them.
+    /// Files are deleted only when no recording has been active for this time, a minute, in nanoseconds. So a channel
+    /// that is opened again after a short failure finds its files as it left them.
     private static let grace: Int64 = 60_000_000_000
     /// The pause after a directory could not be opened, in nanoseconds.
     private static let pause: Int64 = 60_000_000_000
@@ -58,8 +58,8 @@ package final class IdleRetention: Sendable {
     private let timer = Mutex<(any DispatchSourceTimer)?>(nil)
     private let state = Mutex(State())
 
-    /// Creates the retention of `channel`. `isBusy` returns whether a recording of the channel works or is wanted; it is
-    /// called on the retention's queue each second.
+    /// Creates the retention of `channel`. `isBusy` returns whether a recording of the channel is active or wanted; it
+    /// is called on the retention's queue each second.
     package init(
         channel: String, clock: any MonotonicClock = SystemClock(),
         wallClock: @escaping @Sendable () -> UTCTime = { .now }, logger: Logger,
@@ -72,7 +72,7 @@ package final class IdleRetention: Sendable {
 
     deinit { endTimer() }
 
-    /// Looks each second from now on whether the channel is recorded. Returns at once.
+    /// From now on, checks each second whether the channel is recorded. Returns at once.
     package func start() {
         timer.withLock { timer in
             let next = DispatchSource.makeTimerSource(queue: queue)
@@ -83,7 +83,7 @@ package final class IdleRetention: Sendable {
         }
     }
 
-    /// Ends the retention, after a look that is under way. Returns at once.
+    /// Ends the retention when the present look, if any, is over. Returns at once.
     package func stop() {
         endTimer()
         state.withLock { $0.isStopped = true }
@@ -106,8 +106,8 @@ package final class IdleRetention: Sendable {
         }
     }
 
-    /// Like ``configure(_:)``, but only if nothing is deleted by the rules of a recording now: the channel is open with
-    /// this recording after an earlier one was refused. Returns the number of the rules that apply now, for
+    /// Does the same as ``configure(_:)``, but only if no rules are set now. This is the case if an earlier recording
+    /// was refused; now the channel is open with `recording`. Returns the number of the rules that apply now, for
     /// ``confirm(_:)``.
     package func restore(_ recording: ChannelConfiguration.Recording?) -> Int {
         if state.withLock({ $0.recording == nil }) { configure(recording) }
@@ -123,14 +123,15 @@ package final class IdleRetention: Sendable {
         }
     }
 
-    /// Looks once, and deletes what is due. The timer calls it on the queue. Blocks on the disk.
+    /// Looks once, and deletes the files that are due. The timer calls this method on the queue. Blocks on the disk.
     func look() {
         guard let recording = due() else { return release() }
         forgetOldAnswers(recording)
         if state.withLock({ $0.keepers.isEmpty }) { open(recording) }
         for keeper in state.withLock({ $0.keepers }) {
             do throws(FileFailure) {
-                // If another disk is mounted, the directory is opened again: this one belongs to the earlier disk.
+                // If another disk was mounted, the directory must be opened again: the open directory is on the earlier
+                // disk.
                 try keeper.place.directory.checkMount()
             } catch {
                 release()
@@ -140,8 +141,9 @@ package final class IdleRetention: Sendable {
         }
     }
 
-    /// If the catalogue was written since the keepers read it, ends them, and lets new ones begin after a pause. What
-    /// they know of uploads can be wrong: another process can record and upload in the same directory.
+    /// If the catalogue was written after the keepers read it, ends the keepers; new ones are created after a pause.
+    /// The keepers' knowledge of uploads can be outdated, because another process can record and upload in the same
+    /// directory.
     private func forgetOldAnswers(_ recording: ChannelConfiguration.Recording) {
         let (isOpen, stamp) = state.withLock { (!$0.keepers.isEmpty, $0.stamp) }
         guard isOpen, CatalogueStamp(in: recording.directory) != stamp else { return }
@@ -150,7 +152,8 @@ package final class IdleRetention: Sendable {
         state.withLock { $0.nextOpening = next }
     }
 
-    /// Returns the recording whose files may be deleted now, with the rules that apply; nil if none may be.
+    /// Returns the settings of the recording whose files may be deleted now, with the rules that apply; nil if no files
+    /// may be deleted.
     private func due() -> ChannelConfiguration.Recording? {
         let (now, isBusy) = (clock.now, isBusy())
         return state.withLock { state in
@@ -171,7 +174,8 @@ package final class IdleRetention: Sendable {
     private func open(_ recording: ChannelConfiguration.Recording) {
         let now = clock.now
         guard state.withLock({ $0.nextOpening <= now }) else { return }
-        // The stamp is read before the catalogue. While a further write could leave it unchanged, nothing is opened.
+        // The stamp is read before the catalogue. If the stamp would not change at a further write, nothing is opened
+        // yet.
         let stamp = CatalogueStamp(in: recording.directory)
         guard stamp?.isReliable ?? true else { return }
         do {
@@ -203,7 +207,8 @@ package final class IdleRetention: Sendable {
         throw FileFailure("delete old recordings in", directory.path, text: "another process records \(channel) there")
     }
 
-    /// Opens the directory again after a pause. A failure is logged if it is another one than before.
+    /// Schedules another attempt to open the directory after a pause. Logs the failure if it differs from the previous
+    /// one.
     private func postpone(because error: any Error) {
         let next = clock.now + Self.pause
         let isNews = state.withLock { state in
@@ -213,8 +218,8 @@ package final class IdleRetention: Sendable {
         if isNews { logger.info("old recordings are not deleted while the channel is not recorded: \(error)") }
     }
 
-    /// Ends the keepers. Their deletions are written to the catalogue one by one, so nothing is left to write. The
-    /// place is not finished, because this would write upload states that were read long ago to the catalogue.
+    /// Ends the keepers. Each of their deletions was written to the catalogue at once, so no entries are pending.
+    /// ``RecordingPlace/finish(_:)`` is not called, because it would write outdated upload states to the catalogue.
     private func release() {
         let keepers = state.withLock { state in
             defer { state.keepers = [] }

@@ -30,9 +30,9 @@ struct RecordingPlace: Sendable {
             logger: logger)
     }
 
-    /// The place of recordings that were made before, for their retention. Creates nothing, and does not ask the remote.
-    /// Blocks until the file system answers. Throws ``FileFailure`` if the directory is missing or its disk is not
-    /// mounted, and ``ChannelFailure`` if there can be no uploader.
+    /// Creates the place of recordings that exist already, so that retention can delete their old files. Creates no
+    /// directory, and does not ask the remote. Blocks until the file system answers. Throws ``FileFailure`` if the
+    /// directory is missing or its disk is not mounted, and ``ChannelFailure`` if the uploader cannot be created.
     init(existing configuration: ChannelConfiguration.Recording, channel: String, logger: Logger) throws {
         try MountMemory.standard.checkMount(of: configuration.directory, configuration.mount)
         let directory = try RecordDirectory.existing(configuration.directory, template: configuration.template)

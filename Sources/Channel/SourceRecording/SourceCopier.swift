@@ -163,8 +163,8 @@ final class SourceCopier: SourceCoding {
         return turn
     }
 
-    /// If `feed` belongs to another input of the source than before, switches to it at `now`. The video begins at its
-    /// next keyframe.
+    /// If `feed` belongs to another input of the source than before, switches to this input at `now`. The recorded
+    /// video continues at the new input's next keyframe.
     private func follow(_ feed: SourceFeed, _ state: inout State, _ now: Timestamp) {
         guard state.feed !== feed else { return }
         if state.hasPackets {

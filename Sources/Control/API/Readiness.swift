@@ -14,7 +14,7 @@ final class Readiness: Sendable {
         var moved: Int64
     }
 
-    /// How long a program may produce no frame.
+    /// How long a channel may produce no new frame or packet.
     static let patience = Duration.seconds(3)
 
     private let clock: any MonotonicClock

@@ -64,8 +64,8 @@ struct ClipRoutes {
     private static let latest = 31_536_000.0
     /// The maximum number of clips in one file.
     private static let mostParts = 1000
-    /// The maximum number of frames that a request may leave out at the beginning or end of a clip. So many frames last
-    /// for many years.
+    /// The maximum number of frames that a request may leave out at the beginning or end of a clip. This number of
+    /// frames lasts for many years.
     private static let mostSkipped: Int64 = 1 << 40
     /// The range, in seconds, in which a request can move the audio relative to the video.
     private static let offsets = -10.0...10.0

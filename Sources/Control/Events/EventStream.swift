@@ -46,8 +46,9 @@ struct EventStream: Sendable {
         private static func tenths(_ levels: [Double]) -> [Double] { levels.map { ($0 * 10).rounded() / 10 } }
     }
 
-    /// The interval between two checks for events, in milliseconds. With meters, it is as long as the meters need for
-    /// an update. Without meters, it is so short that people hardly notice the delay.
+    /// The interval between two checks for events, in milliseconds. A client that requests meters gets them at each
+    /// check, so the interval is as long as meters need for an update. Without meters, it is so short that people
+    /// hardly notice the delay.
     private static let step = (meters: 100, events: 250)
     /// The interval between two status messages, in milliseconds.
     private static let statusInterval = 1000

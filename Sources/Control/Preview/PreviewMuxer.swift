@@ -5,7 +5,7 @@ internal import Media
 
 /// Makes fragmented MP4 from live packets. A value type for one thread at a time.
 struct PreviewMuxer {
-    /// One fragment with its boxes. If the coding has changed, they follow a new head.
+    /// The boxes of one fragment. If the coding has changed, a new head comes before them.
     struct Piece {
         var bytes: [UInt8]
         /// Whether a decoder that has received the head (`ftyp` and `moov`) can start with this fragment.

@@ -7,9 +7,9 @@ internal import Networking
 internal import Synchronization
 
 /// Limits the number of connections of one listener: each connection takes a seat. When all seats are taken, a new
-/// connection replaces an idle one. The idle connection is chosen from the network that has the most connections, and
-/// is the one that has been idle longest. No connection is taken from a network with fewer connections than the network
-/// of the new client. So clients that connect and send nothing cannot keep other clients out. Any thread may use it.
+/// connection replaces an idle one. The replaced connection is the one that has been idle longest in the network with
+/// the most connections. No connection is taken from a network with fewer connections than the network of the new
+/// client. So clients that connect and send nothing cannot keep other clients out. Any thread may use it.
 final class ConnectionSeats: Sendable {
     private struct Seat {
         let channel: any Channel
@@ -78,7 +78,8 @@ final class ConnectionSeats: Sendable {
     }
 }
 
-/// Tells the seats when a request on a connection begins to be answered, and when its answer is complete.
+/// Tells ``ConnectionSeats`` when the server begins to answer a request on a connection, and when the answer is
+/// complete.
 final class SeatHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart

@@ -22,8 +22,8 @@ extension ControlServer {
     private static let mostHeaderBytes = 16 << 10
     private static let mostHeaders = 100
 
-    /// Begins to listen at the address and at the socket, if the server does not listen there yet. Returns one failure
-    /// for each that could not be opened. Blocks.
+    /// Begins to listen at the address and at the socket, if the server does not listen there yet. Returns a failure
+    /// for each of the two that could not be opened. Blocks.
     func open() -> [Failure] {
         let (hasAddress, hasSocket) = state.withLock { ($0.hasAddress, $0.socket != nil) }
         var failures: [Failure] = []
@@ -89,8 +89,8 @@ extension ControlServer {
                 maxHeaderFieldCount: mostHeaders))
     }
 
-    /// Lets `channel`, a listening socket, accept no connection while few descriptors are free. Commands at the local
-    /// socket are always served.
+    /// Makes `channel`, a listening socket, accept no new connections while few descriptors are free. Commands at the
+    /// local socket are always served.
     private static func keepReserve(_ channel: any Channel, _ logger: Logger) async {
         let added = channel.eventLoop.submit {
             let gate = DescriptorGate(.shared) { logger.warning("HTTP: \($0)") }

@@ -84,7 +84,8 @@ enum DescribedQuery {
             }
         }
 
-        /// The bounds of `range` in words; `least` and `greatest` mean that there is no bound.
+        /// The bounds of `range` in words. A lower bound of `least`, or an upper bound of `greatest`, means that there
+        /// is no bound.
         private static func words<Value: Comparable>(
             _ range: ClosedRange<Value>, _ least: Value, _ greatest: Value
         ) -> String {

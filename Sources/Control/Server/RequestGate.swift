@@ -75,8 +75,8 @@ struct RequestGate: Sendable {
     private func isKnown(_ host: String) -> Bool {
         if ControlSettings.isLoopback(host) || settings.hosts.contains(host) { return true }
         if settings.address?.host == host { return true }
-        // Any IP address is accepted. An attacker can make a name resolve to this host, but cannot do that with an IP
-        // address.
+        // If the server can be reached from other hosts, any IP address is accepted. An attacker can make a name
+        // resolve to this host, but cannot do that with an IP address.
         return !settings.isLoopback && ControlSettings.isAddress(host)
     }
 

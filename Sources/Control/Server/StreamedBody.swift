@@ -11,8 +11,8 @@ struct StreamedBody {
     /// How long a client may take to read a piece, by default.
     static let patience = Duration.seconds(10)
 
-    /// Returns the body of a response; `length` is its size in bytes, if that is known. `produce` writes the body until
-    /// it returns or throws, or until the client disconnects.
+    /// Returns the body of a response; `length` is its size in bytes, if that is known. `produce` writes the body. The
+    /// body ends when `produce` returns or throws, or when the client disconnects.
     static func body(
         of request: ControlRequest, length: Int? = nil, patience: Duration = patience,
         _ produce: @escaping @Sendable (_ write: (ByteBuffer) async throws -> Void) async throws -> Void

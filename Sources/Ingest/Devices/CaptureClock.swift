@@ -13,8 +13,8 @@ enum CaptureClock: Sendable, Hashable {
     /// CLOCK_REALTIME.
     case wall
 
-    /// The maximum difference, in nanoseconds, between a timestamp and a clock's present time at which the timestamp is
-    /// assumed to come from that clock.
+    /// A timestamp is assumed to come from a clock if it differs from that clock's present time by less than this, in
+    /// nanoseconds.
     private static let near: Int64 = 30_000_000_000
 
     /// Creates the clock whose present time is close to `stamp`; nil if `stamp` is close to neither clock's present

@@ -48,9 +48,9 @@ struct DecodingLoad {
         return restore(at: now)
     }
 
-    /// Records that a frame was ready at `now`. `time` is its time on the source's timeline, and `due` is when it was
-    /// due, if that is known. Returns whether the machine was late with this frame, and the change to be made; decoding
-    /// is reduced only if `mayReduce` is set.
+    /// Records that a frame was ready at `now`. `time` is the frame's time on the source's timeline, and `due` is its
+    /// due time, or nil if the due time is unknown. Returns whether the machine was late with this frame, and the
+    /// change to be made; decoding is reduced only if `mayReduce` is set.
     mutating func decoded(
         _ time: Timestamp, due: Timestamp?, at now: Timestamp, mayReduce: Bool = true
     ) -> (isOverdue: Bool, action: Action?) {

@@ -25,7 +25,8 @@ final class SourceDecoder {
     private let clock: any MonotonicClock
     private var backlog: BacklogWatch
     private var canWait = false
-    /// Whether the sender has disconnected since the last opening, so that no further packets of this sender follow.
+    /// Whether the sender has disconnected since the input was last opened, so that no further packets of this sender
+    /// follow.
     private var isInterrupted = false
     private var hasEnded = false
     /// Why the decoder has asked the feed to open the input again; nil once the feed has reported the interruption.
@@ -115,8 +116,9 @@ final class SourceDecoder {
     private var isDelivered: Bool { !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) }
 
     private func takeItems() {
-        // Taking packets is not paused before the due times are known, because further packets make them known. It is
-        // not paused after the input has ended either, because the next entry opens the next input.
+        // The decoder takes packets without a pause until the due times are known, because further packets are needed
+        // to find them. After the input has ended, the decoder does not pause either, because the next entry opens the
+        // next input.
         if canWait, timing.isPlaced, !isInterrupted, lanes.values.contains(where: { $0.bytes > Self.pauseBytes }) {
             return
         }

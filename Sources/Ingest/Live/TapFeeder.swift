@@ -3,8 +3,8 @@
 internal import LibAV
 internal import Media
 
-/// Passes on the packets of a live source without decoding them, in addition to their decoding. Packets are passed on
-/// once their due times are known. Used by one thread.
+/// Passes on the coded packets of a live source, which is decoded as well. Packets are passed on once their due times
+/// are known. Used by one thread.
 final class TapFeeder {
     private let tap: any PacketTap
     private let options: TrackOptions
@@ -31,7 +31,7 @@ final class TapFeeder {
         (self.tap, self.options, self.name, self.timing, self.monitor) = (tap, options, name, timing, monitor)
     }
 
-    /// Records that the input was opened, or that another sender has begun, with these tracks.
+    /// Records that the input was opened with these tracks, or that another sender with these tracks has begun.
     func begin(_ tracks: LiveOpening.Tracks) {
         (waiting, begin, readers) = ([], nil, [:])
         let refusal: String? =

@@ -8,32 +8,32 @@ internal import Networking
 package struct ConnectionOptions: Sendable, Hashable {
     /// The transport of the media of an RTSP server.
     package enum Transport: String, Sendable, CaseIterable {
-        /// On the connection to the server.
+        /// Media on the TCP connection to the server.
         case tcp
-        /// In packets of their own, which can be lost.
+        /// Media in separate UDP packets, which can be lost.
         case udp
     }
 
-    /// The format in which a V4L2 device delivers frames, as libavformat calls it; nil means the first one that the
+    /// The format in which a V4L2 device delivers frames, as libavformat calls it; nil means the first format that the
     /// driver offers.
     package private(set) var pixelFormat: String?
-    /// Samples per second of an audio device; nil for its usual number.
+    /// Samples per second of an audio device; nil means libavformat's default.
     package private(set) var sampleRate: Int?
-    /// Number of channels of an audio device; nil for its usual number.
+    /// Number of channels of an audio device; nil means libavformat's default.
     package private(set) var captureChannels: Int?
     /// Lines that are added to HTTP requests, such as `Authorization: Bearer …`.
     private var headers: [String] = []
-    /// The transport of RTSP; nil means TCP, and UDP if the server refuses that.
+    /// The transport of RTSP; nil means TCP, or UDP if the server refuses TCP.
     package private(set) var transport: Transport?
 
     private static let audioDevices: Set<String> = ["alsa", "pulse", "oss", "sndio"]
     private static let longestHeader = 8192
 
-    /// The default: everything as libavformat chooses it.
+    /// Creates the default options: libavformat chooses all values.
     package init() {}
 
-    /// Removes the options from `options`. `expand` inserts secrets into a header. Throws one sentence about an option
-    /// that cannot be used, without its value.
+    /// Takes the connection options from `options`, and removes them there. `expand` inserts secrets into a header.
+    /// Throws one sentence about an option that cannot be used, without its value.
     init(
         taking options: inout OptionList, expand: (String) throws(AddressError) -> String
     ) throws(AddressError) {
@@ -65,8 +65,8 @@ package struct ConnectionOptions: Sendable, Hashable {
         return isName && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
     }
 
-    /// The first option that has no meaning for an address with `scheme`, and the addresses for which it has one; nil
-    /// if all options have a meaning. `scheme` is the protocol that is used on the network, or the device's kind.
+    /// The first option that does not apply to an address with `scheme`, and the addresses to which this option
+    /// applies; nil if all options apply. `scheme` is the protocol that is used on the network, or the device's kind.
     func misplaced(with scheme: String) -> (option: String, place: String)? {
         if pixelFormat != nil, scheme != "v4l2" { return ("pixel-format", "v4l2: devices") }
         let isAudio = Self.audioDevices.contains(scheme)
@@ -77,14 +77,15 @@ package struct ConnectionOptions: Sendable, Hashable {
         return nil
     }
 
-    /// The values for libavformat.
+    /// The options under libavformat's names.
     var values: [String: String] {
         var values: [String: String] = [:]
         values["input_format"] = pixelFormat
         values["sample_rate"] = sampleRate.map { "\($0)" }
         values["channels"] = captureChannels.map { "\($0)" }
         values["headers"] = httpHeaders
-        // On a connection that is kept open, libavformat's `hls` demuxer follows redirections itself, with the headers.
+        // On a connection that is kept open, libavformat's `hls` demuxer would follow redirections itself and send the
+        // headers, so connections are not kept open.
         values["http_persistent"] = headers.isEmpty ? nil : "0"
         values["rtsp_transport"] = transport?.rawValue
         return values

@@ -6,20 +6,21 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Follows the redirections of an HTTP address to which headers are sent that can be secret. libavformat would send
-/// them to every server to which it is redirected.
+/// Follows the redirections of an HTTP address of an input with headers, which can be secret. libavformat itself would
+/// send the headers to every server to which it is redirected.
 struct HTTPRedirection: Sendable, Equatable {
     private static let statuses: Set = [301, 302, 303, 307, 308]
     private static let mostRedirections = 8
     private static let timeout = Duration.seconds(5)
-    /// The queue of the requests for which a thread waits.
+    /// Runs the requests. A thread waits for each of them.
     private static let tasks = TaskQueue(label: "relay.http.redirections")
 
-    /// The address that was asked first.
+    /// The address before all redirections.
     let first: String
-    /// The address to open.
+    /// The address to open, after all redirections that were followed.
     private(set) var url: String
-    /// Whether the headers are sent to that address: it belongs to the same server as the first one.
+    /// Whether the headers may be sent to ``url``: false after a redirection to another server, or after eight
+    /// redirections.
     private(set) var keepsHeaders = true
     /// Whether all servers that had to be asked have answered.
     private(set) var isAnswered = false
@@ -27,8 +28,9 @@ struct HTTPRedirection: Sendable, Equatable {
 
     init(_ url: String) { (first, self.url) = (url, url) }
 
-    /// Goes to the address in a response with this status and this location. Returns whether the server there has to be
-    /// asked, too: it may redirect again. After the first other server, libavformat may follow all redirections.
+    /// Follows the redirection in a response with this status and this location. Returns whether the server at the new
+    /// address must be asked, too, because it may redirect again. No further server is asked after a redirection to
+    /// another server: libavformat then gets no headers, so it may follow all further redirections itself.
     mutating func follow(status: Int, location: String?) -> Bool {
         isAnswered = true
         guard Self.statuses.contains(status), let location, let next = PlaylistHead.resolve(location, in: url),
@@ -41,14 +43,15 @@ struct HTTPRedirection: Sendable, Equatable {
         return keepsHeaders
     }
 
-    /// Whether `url` is an HTTP address. A server can also name files of this machine.
+    /// Whether `url` is an HTTP address. A redirection can also name a file of this machine.
     static func isHTTP(_ url: String) -> Bool {
         let lower = url.lowercased()
         return lower.hasPrefix("http://") || lower.hasPrefix("https://")
     }
 
-    /// Asks the servers, from `url` on. Blocks for some seconds for each of them, until `interrupter` interrupts it. If
-    /// a server does not answer, the result is the address at which it was asked.
+    /// Asks one server after the other, beginning with the server of `url`. Blocks for up to 6 s for each server, or
+    /// until `interrupter` interrupts the call. If a server does not answer, the result is the address at which it was
+    /// asked.
     static func resolve(
         _ url: String, _ fields: [(name: String, value: String)], _ interrupter: Interrupter
     ) -> HTTPRedirection {
@@ -67,7 +70,7 @@ struct HTTPRedirection: Sendable, Equatable {
     private static func ask(
         _ url: String, _ fields: [(name: String, value: String)], _ interrupter: Interrupter
     ) -> HTTPClient.Head? {
-        // libavformat verifies no certificate, either.
+        // Certificates are not verified, because libavformat does not verify them either.
         guard let endpoint = try? HTTPEndpoint(withoutUser(url)) else { return nil }
         let client = HTTPClient(endpoint, trust: .insecure)
         let answer = Answer()
@@ -99,8 +102,8 @@ struct HTTPRedirection: Sendable, Equatable {
 }
 
 extension InputLocation {
-    /// Follows the redirections of `url`, an address of this input, if headers belong to it; nil without headers. The
-    /// servers are asked if the answer is not among the `known` ones.
+    /// Follows the redirections of `url`, an address of this input, if the input has headers; nil without headers. The
+    /// servers are asked only if `known` does not contain their answer.
     func redirection(
         of url: String, _ known: KnownRedirections, _ interrupter: Interrupter
     ) -> HTTPRedirection? {
@@ -108,8 +111,8 @@ extension InputLocation {
         return fields.isEmpty ? nil : known.find(url) { HTTPRedirection.resolve(url, fields, interrupter) }
     }
 
-    /// Follows the redirections of `url` like ``redirection(of:_:_:)``. Another protocol may be around HTTP, as in
-    /// `cache:http://…`; it is around the result, too.
+    /// Follows the redirections of `url` like ``redirection(of:_:_:)``. If another protocol wraps HTTP, as in
+    /// `cache:http://…`, it also wraps the result.
     func redirected(
         _ url: String, _ known: KnownRedirections, _ interrupter: Interrupter
     ) -> (url: String, keepsHeaders: Bool)? {

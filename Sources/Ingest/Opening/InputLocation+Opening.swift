@@ -45,7 +45,7 @@ extension InputLocation {
             bytes = try AddressBytes(
                 url: url, options: settings, interrupter: monitor.interrupter, subject: description)
         } catch {
-            // libavformat reports this unspecific error when it refuses a format that is not on the list.
+            // libavformat reports only "invalid argument" when it refuses a format that is not on the list.
             let isOther = options.isSelfContained && error.isInvalidArgument
             throw IngestError.cannotBeOpened(
                 input: description, reason: isOther ? "it is no file that holds its media itself" : error.message)
@@ -63,8 +63,9 @@ extension InputLocation {
         if !found.keepsHeaders { settings.values["headers"] = nil }
     }
 
-    /// The libavformat formats whose files contain their media themselves. All other formats are refused: they name
-    /// further files and addresses, such as HLS, DASH, IMF, SDP and lists of files, or they are of no use.
+    /// The libavformat formats whose files contain their media themselves. All other formats are refused. Some of them,
+    /// such as HLS, DASH, IMF, SDP and lists of files, name further files and addresses; the others are not useful as
+    /// inputs.
     private static let selfContainedFormats = [
         "mov", "mp4", "matroska", "webm", "mpegts", "mpeg", "mxf", "avi", "flv", "live_flv", "kux", "asf", "wtv", "gxf",
         "lxf", "ogg", "nut", "dv", "ivf", "rm", "swf", "obu", "av1", "h264", "hevc", "vvc", "m4v", "mpegvideo", "dirac",
@@ -73,12 +74,12 @@ extension InputLocation {
     ]
 
     /// The protocols that can deliver a playlist. With plain HTTP, libavformat itself forbids that a playlist names
-    /// files of this machine. It does not forbid this with FTP, or with a protocol around HTTP, such as
+    /// files of this machine. It does not forbid this with FTP, or with a protocol that wraps HTTP, as in
     /// `cache:http://…`.
     private static let fetchingSchemes: Set<String> = ["http", "https", "ftp", "sftp"]
 
     /// The protocols that an input with one of the `fetchingSchemes` may use: those that libavformat allows for HTTP,
-    /// and those that can be around it.
+    /// and those that can wrap HTTP.
     private static let remoteProtocols =
         "http,https,tls,tcp,udp,rtp,crypto,httpproxy,data,ftp,sftp,cache,async,hls"
 
@@ -88,8 +89,8 @@ extension InputLocation {
     }
 
     /// Creates a demuxer of the bytes that arrive on an open connection, or of the rest of a file. Any host on the
-    /// network may have sent them, so formats that name files and addresses are refused: libavformat would open files
-    /// of this machine.
+    /// network may have sent the bytes. Formats that name files and addresses are therefore refused, because
+    /// libavformat would open files of this machine.
     private func demuxer(
         of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
     ) throws(IngestError) -> Demuxer {
@@ -109,8 +110,8 @@ extension InputLocation {
     /// Whether the open input delivers media in real time, and is opened again when it ends.
     func isLive(_ demuxer: Demuxer) -> Bool { isLiveByNature ?? (demuxer.duration == nil) }
 
-    /// The URL or device, the options and the deadlines for libav. What servers answer about redirections is kept in
-    /// `redirections`.
+    /// The URL or device, the options and the deadlines for libav. The servers' answers about redirections are stored
+    /// in `redirections`.
     func demuxerSettings(
         _ options: IngestOptions, _ redirections: KnownRedirections = KnownRedirections()
     ) -> (url: String, options: Demuxer.Options) {

@@ -8,10 +8,10 @@ final class KnownRedirections: Sendable {
     /// The number of answers that are kept. Between two readings of a playlist there are fewer other requests.
     static let most = 32
 
-    /// The answers. The one that was used last is the last in the array.
+    /// The answers, the least recently used one first.
     private let answers = Mutex<[HTTPRedirection]>([])
 
-    /// Returns where `url` is redirected to. If that is not known, calls `ask`, and keeps its result if the servers
+    /// Returns the redirection of `url`. If it is not known, calls `ask`, and keeps the result of `ask` if the servers
     /// have answered.
     func find(_ url: String, _ ask: () -> HTTPRedirection) -> HTTPRedirection {
         let known = answers.withLock { answers -> HTTPRedirection? in

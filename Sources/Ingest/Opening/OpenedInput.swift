@@ -58,8 +58,8 @@ final class OpenedInput {
         try makeDecoders()
     }
 
-    /// Makes the decoders, and keeps those of a file. For a live input this only checks that decoders can be made: its
-    /// decoders are made later, in ``DecodingLane``. Throws if a decoder cannot be made.
+    /// Makes the decoders, and keeps them if the input is a file. For a live input this only checks that decoders can
+    /// be made: its decoders are made later, in ``DecodingLane``. Throws if a decoder cannot be made.
     private func makeDecoders() throws(IngestError) {
         do throws(AVFailure) {
             for stream in [video, audio].compactMap(\.self) {

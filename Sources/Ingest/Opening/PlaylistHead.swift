@@ -4,9 +4,9 @@ internal import LibAV
 internal import Media
 internal import SourceClock
 
-/// The properties of an HLS playlist that its first lines show (RFC 8216).
+/// The properties of an HLS playlist that are read from its beginning (RFC 8216).
 struct PlaylistHead: Sendable, Hashable {
-    /// The maximum plausible target duration, in seconds; a longer one is regarded as a mistake, and ignored.
+    /// The maximum plausible target duration, in seconds; a longer duration is regarded as a mistake, and ignored.
     private static let longestTarget: Int64 = 60
 
     /// The maximum duration of the playlist's segments (4.3.3.1); nil for a list of variants.
@@ -52,8 +52,9 @@ struct PlaylistHead: Sendable, Hashable {
         if variant == nil { end = first &+ segments }
     }
 
-    /// The number of segments in front of the segments that need the initialization section at `address`: those that
-    /// were added last, if the section is listed more than once. Nil if the section is not listed.
+    /// The number of the playlist's segments in front of those that need the initialization section at `address`. If
+    /// several groups of segments need this section, the last group counts. Nil if the section is not listed, or if no
+    /// segment needs it yet.
     func segments(before address: InitializationAddress) -> Int? {
         let section = sections.last { $0.offset == address.offset && Self.names($0.reference, address.url) }
         guard let section, let end, section.first < end else { return nil }
@@ -61,14 +62,15 @@ struct PlaylistHead: Sendable, Hashable {
     }
 
     /// The number of segments in front of the last change to another initialization section; nil if all segments need
-    /// the same section. All lists of a playlist change at the same segments, but each names its own sections.
+    /// the same section. All media playlists of an input change at the same segments, but each media playlist names its
+    /// own sections.
     var segmentsBeforeLastChange: Int? {
         guard let end, let section = sections.last(where: { $0.first > first && $0.first < end }) else { return nil }
         return Int(exactly: section.first &- first)
     }
 
-    /// Whether `reference` can mean the resource at `url`. Folders at the beginning of a relative reference are left to
-    /// libavformat.
+    /// Whether `reference` can mean the resource at `url`. `./` and `../` at the beginning of a relative reference are
+    /// ignored, because libavformat has already resolved them in `url`.
     private static func names(_ reference: Substring, _ url: String) -> Bool {
         var rest = reference
         while let folder = ["./", "../"].first(where: { rest.hasPrefix($0) }) { rest = rest.dropFirst(folder.count) }
@@ -81,7 +83,8 @@ struct PlaylistHead: Sendable, Hashable {
         guard let attributes = value(of: "#EXT-X-MAP:", in: line), let uri = quoted("URI", in: attributes) else {
             return nil
         }
-        // `BYTERANGE="length@offset"`, with a length only if the section begins with the resource's first byte.
+        // The form is `BYTERANGE="length@offset"`. The offset is omitted if the section begins with the resource's
+        // first byte.
         let range = quoted("BYTERANGE", in: attributes)
         let offset = range.map { range in
             range.firstIndex(of: "@").flatMap { Int64(range[range.index(after: $0)...]) } ?? 0
@@ -134,8 +137,8 @@ extension InputLocation {
 
     /// Returns the maximum duration of the segments of the playlist at this address; nil if the input has no segments.
     /// libavformat has opened the playlist as `formatName` without reporting that duration. Sends one or two more
-    /// requests to the server, which take at most 3 s each. Blocks until the server has answered or `interrupter`
-    /// interrupts the call.
+    /// requests to the server, which take at most 3 s each. For an input with headers, the requests that find unknown
+    /// redirections come in addition. Blocks until the server has answered or `interrupter` interrupts the call.
     func targetDuration(
         _ formatName: String, _ redirections: KnownRedirections, _ interrupter: Interrupter
     ) -> Duration? {
@@ -146,21 +149,22 @@ extension InputLocation {
     }
 
     /// Returns the media sequence number that the next segment of the playlist at this address will have; nil if the
-    /// number is not known. Blocks for at most 6 s.
+    /// number is not known. Blocks for at most 6 s, or longer if redirections are unknown.
     func playlistEnd(_ redirections: KnownRedirections, _ interrupter: Interrupter) -> Int64? {
         wholePlaylist(redirections, interrupter)?.end
     }
 
-    /// Returns the playlist at this address; nil if it cannot be read completely. Blocks for at most 6 s.
+    /// Returns the playlist at this address; nil if it cannot be read completely. Blocks for at most 6 s, or longer if
+    /// redirections are unknown.
     func wholePlaylist(_ redirections: KnownRedirections, _ interrupter: Interrupter) -> PlaylistHead? {
         // If the playlist is longer than the limit, only its beginning was read, so its end is not known.
         mediaPlaylist(redirections, interrupter).flatMap { $0.isWhole ? $0.head : nil }
     }
 
-    /// Returns the value of libavformat's option `live_start_index` with which the playlist at this address begins with
-    /// the segments that need the initialization section at `address`. A section that is not listed belongs to another
-    /// variant, or to the audio: the playlist then begins at the last change, or with the last segment if no change is
-    /// listed. Blocks for at most 6 s.
+    /// Returns the value of libavformat's option `live_start_index` that makes playback begin with the segments that
+    /// need the initialization section at `address`. If this section is not listed, it belongs to another variant, or
+    /// to the audio. Playback then begins at the last change, or with the last segment if no change is listed. Blocks
+    /// for at most 6 s, or longer if redirections are unknown.
     func startIndex(
         at address: InitializationAddress, _ redirections: KnownRedirections, _ interrupter: Interrupter
     ) -> Int {
@@ -200,9 +204,9 @@ extension InputLocation {
 /// A playlist whose beginning was read.
 private struct ReadPlaylist {
     let head: PlaylistHead
-    /// Whether it was read completely.
+    /// Whether the playlist was read completely.
     let isWhole: Bool
-    /// Its address, after all redirections.
+    /// The playlist's address, after all redirections.
     let url: String
     /// Whether the input's headers were sent to that address.
     let hasHeaders: Bool

@@ -5,19 +5,19 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-/// What a source's threads share about the live playlist that it reads.
+/// The state of the live playlist that a source reads, shared by the source's threads.
 final class PlaylistState: Sendable {
     private let next = Mutex<InitializationAddress?>(nil)
     private let restarted = Atomic(false)
-    /// When the read of a packet began that is under way, in nanoseconds of `clock`; otherwise `max`.
+    /// When the current read of a packet began, in nanoseconds of `clock`; `max` if no packet is being read.
     private let reading = Atomic(Int64.max)
     private let watching = Mutex(Watch())
     private let clock: any MonotonicClock
 
     /// The watch of the open playlist.
     private struct Watch: Sendable {
-        /// The number of watches that were begun or ended so far. It tells the verdict of an earlier watch, which can
-        /// arrive after that watch has ended, from a verdict on the open playlist.
+        /// The number of watches that were begun or ended so far. The number distinguishes a verdict on the open
+        /// playlist from the verdict of an earlier watch, which can arrive late.
         var number = 0
         var watcher: PlaylistWatcher?
     }
@@ -34,8 +34,8 @@ final class PlaylistState: Sendable {
     /// Makes the next demuxer begin with the segments that need the initialization section at `address`.
     func resume(at address: InitializationAddress) { next.withLock { $0 = address } }
 
-    /// The initialization section of the first segment that the next demuxer reads; nil if it begins near the end of
-    /// the playlist. The change counts as handled.
+    /// Returns the initialization section of the first segment that the next demuxer must read; nil if the demuxer
+    /// begins near the end of the playlist. Afterwards the change counts as handled.
     func takeChange() -> InitializationAddress? {
         restarted.store(false, ordering: .releasing)
         return next.withLock { next in
@@ -51,8 +51,8 @@ final class PlaylistState: Sendable {
     func endRead() { reading.store(.max, ordering: .releasing) }
 
     /// Watches the open playlist, whose segments last up to `target`, until ``unwatch()``. `read` reads the playlist.
-    /// If the server has restarted the playlist, so that its segments are counted from a smaller number,
-    /// `interrupter` ends the read of a packet that is under way.
+    /// If the server has restarted the playlist, so that its segments are counted from a smaller number, `interrupter`
+    /// ends the current read of a packet.
     func watch(
         target: Duration, interrupter: Interrupter, _ read: @escaping @Sendable (Interrupter) -> PlaylistHead?
     ) {
@@ -88,8 +88,8 @@ final class PlaylistState: Sendable {
         return number
     }
 
-    /// Records that the watch with this number has found the playlist started again, and ends the read of a packet that
-    /// is under way. Does nothing if that watch has ended: `interrupter` then belongs to the next demuxer.
+    /// Records that the watch with this number has found the playlist started again, and ends the current read of a
+    /// packet. Does nothing if that watch has ended: `interrupter` then belongs to the next demuxer.
     func noteRestart(inWatch number: Int, ending interrupter: Interrupter) {
         watching.withLock { watch in
             guard watch.number == number else { return }
@@ -109,7 +109,8 @@ struct PlaylistStall: Sendable {
 }
 
 extension SourceMonitor {
-    /// Sets where the playlist is read when it stalls, or was stalled: at `location`.
+    /// Makes `location` the address at which the playlist's end is read when the playlist stalls, and before it is
+    /// opened again.
     func findStalls(of location: InputLocation) {
         let findEnd: @Sendable (Interrupter) -> Int64? = { [redirections] in location.playlistEnd(redirections, $0) }
         stall.withLock { $0.findEnd = findEnd }
@@ -127,9 +128,9 @@ extension SourceMonitor {
     func checkPlaylistAdvances(_ input: String) throws(IngestError) {
         let (findEnd, end) = stall.withLock { ($0.findEnd, $0.end) }
         guard let end else { return }
-        // The server may have begun to redirect to another one, because this one has no new segments.
+        // The server may have begun to redirect to another server, because it has no new segments itself.
         redirections.forget()
-        // Where an earlier list of segments ended says nothing about a list that was started again.
+        // If the playlist was started again, the point at which it stalled before does not matter.
         if !playlist.isAtChange, findEnd?(interrupter) == end {
             throw .cannotBeOpened(input: input, reason: "its playlist has no new segment")
         }

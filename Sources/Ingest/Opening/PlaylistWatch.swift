@@ -24,7 +24,7 @@ struct PlaylistWatch: Sendable {
         let start: Duration
         /// The media sequence number after the playlist's last segment, when it was first read.
         var end: Int64
-        /// The time at which the playlist was found with a new segment; nil as long as it has none.
+        /// The time at which a new segment was first found in the playlist; nil as long as there is no new segment.
         var advancedAt: Duration?
     }
 
@@ -39,19 +39,20 @@ struct PlaylistWatch: Sendable {
     /// A watch of a playlist with this target duration.
     init(target: Duration) { self.target = target }
 
-    /// How long libavformat may wait for a segment before the playlist is suspected. If all is well, it finds the next
-    /// segment after 1.5 target durations at the latest.
+    /// If libavformat waits for a segment longer than this, the server may have restarted the playlist. Normally
+    /// libavformat finds the next segment after 1.5 target durations at the latest.
     private var patience: Duration { target + target / 2 + .seconds(1) }
 
-    /// Whether to read the playlist at `time`, while a read of libavformat waits since `start`; nil if no read waits.
+    /// Whether the playlist must be read at `time`. `start` is the time since which a read of libavformat has been
+    /// waiting; nil if no read is waiting.
     func isDue(at time: Duration, waitingSince start: Duration?) -> Bool {
         guard let readAt else { return true }
         let isLate = start.map { time - $0 >= patience } ?? false
         return time - readAt >= (isLate ? max(target, .seconds(1)) : Self.usualPause)
     }
 
-    /// Notes the playlist that was read at `time`, while a read of libavformat waited since `start`. `head` is nil if
-    /// the playlist could not be read.
+    /// Judges the playlist `head` that was read at `time`; `head` is nil if the playlist could not be read. `start` is
+    /// the time since which a read of libavformat has been waiting; nil if no read is waiting.
     mutating func note(_ head: PlaylistHead?, at time: Duration, waitingSince start: Duration?) -> Verdict {
         readAt = time
         guard let head, let end = head.end, head.first < end else { return .continues }
@@ -61,7 +62,8 @@ struct PlaylistWatch: Sendable {
             self.wait = nil
             return .continues
         }
-        // A server of a network for content delivery may be some segments behind the others, but not by all of them.
+        // A server of a content delivery network may be some segments behind the other servers, but not by a whole
+        // playlist.
         if let before, end <= before.lowerBound { return .restarted }
         guard var current = self.wait, current.start == start, end >= current.end else {
             self.wait = Wait(start: start, end: end)

@@ -17,9 +17,9 @@ final class PlaylistWatcher: Sendable {
     private let readingSince: @Sendable () -> Timestamp?
     private let onRestart: @Sendable () -> Void
 
-    /// Watches a playlist with this target duration. `read` reads the playlist. `readingSince` returns when the read of
-    /// a packet began that is under way. `onRestart` is called, at most once and on another thread, if the playlist was
-    /// started again.
+    /// Watches a playlist with this target duration. `read` reads the playlist. `readingSince` returns when the current
+    /// read of a packet began; nil if no packet is being read. `onRestart` is called, at most once and on another
+    /// thread, if the playlist was started again.
     init(
         target: Duration, clock: any MonotonicClock = SystemClock(),
         read: @escaping @Sendable (Interrupter) -> PlaylistHead?,

@@ -27,8 +27,8 @@ struct VideoDiscovery {
     }
 
     /// Returns `stream` with its size, shape and color. Returns `stream` unchanged if they are already known. If no
-    /// frame can be decoded in time, logs this and also returns `stream` unchanged. The demuxer afterwards delivers all
-    /// packets again that were read here. For a live input it delivers them only from the keyframe on, because no
+    /// frame can be decoded in time, logs this and also returns `stream` unchanged. Afterwards the demuxer delivers
+    /// again all packets that were read here. For a live input it delivers them only from the keyframe on, because no
     /// earlier packet can be shown. Blocks.
     func complete(_ stream: StreamInfo) throws(IngestError) -> StreamInfo {
         guard let video = stream.video, video.width <= 0 || video.height <= 0,
@@ -87,7 +87,7 @@ struct VideoDiscovery {
         return frame
     }
 
-    /// Returns the packets from the keyframe on with which the decoding of `frame` began.
+    /// Returns `packets` without those before the keyframe at which the decoding of `frame` began.
     private static func decodable(
         _ packets: [PacketBox], of stream: StreamInfo, with frame: DecodedFrame
     ) -> [PacketBox] {

@@ -159,7 +159,8 @@ final class PacketInput {
         while !monitor.isStopped {
             guard let box = try next() else {
                 guard loops, !monitor.isStopped else { return }
-                // The rest of a file behind a change cannot be read again, and at a change another input continues.
+                // At a change of the coding, another input continues. If this input has read the rest of a file after
+                // such a change, it cannot return to the file's start, so another input begins there.
                 if let rest = demuxer.transportStream {
                     if !rest.isChanged { monitor.beginAgain() }
                     return

@@ -126,8 +126,8 @@ package struct PacketSplicer: Sendable {
         if leaving == index { leaving = nil }
     }
 
-    /// Whether packets with this arrival time are not older than the packets on air. If the splicer cut to packets that
-    /// were delayed, each such cut would put the program further ahead of the clock.
+    /// Whether packets that arrived at `arrival` are older than the packets on air by less than ``tolerance``. Each cut
+    /// to older packets would put the program further ahead of the clock.
     private func isCurrent(_ arrival: Timestamp) -> Bool {
         newest.values.allSatisfy { arrival.nanoseconds - $0.arrival > -Self.tolerance }
     }

@@ -34,7 +34,7 @@ struct PublisherWait {
     /// Creates a wait for a publisher that has at least a track of this kind; nil means that any track will do.
     init(for needed: TrackKind?) { self.needed = needed }
 
-    /// Resets the state, because another publisher has begun, or the present one is gone.
+    /// Resets the state, because another publisher has begun, or the present publisher is gone.
     mutating func restart() { self = PublisherWait(for: needed) }
 
     /// Whether these tracks include the needed one.

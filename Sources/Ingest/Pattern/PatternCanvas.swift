@@ -57,8 +57,7 @@ struct PatternCanvas {
         }
     }
 
-    /// Returns the part of the `length` pixels from `start` on that is within 0..<`limit`; empty if no pixel is within
-    /// it.
+    /// Clips the `length` pixels from `start` on to 0..<`limit`. The result is empty if no pixel is within this range.
     private static func clipped(_ start: Int, _ length: Int, to limit: Int) -> Range<Int> {
         let first = min(max(0, near(start)), limit)
         return first..<max(first, min(limit, near(start) + near(length)))

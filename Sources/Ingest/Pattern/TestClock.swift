@@ -18,7 +18,7 @@ struct TestClock: Hashable {
         flashLength = max(1, TimeBase.milliseconds.rescale(80, to: frameRate.timeBase))
     }
 
-    /// Whether the frame `number` is one that flashes.
+    /// Whether frame `number` flashes.
     func flashes(_ number: Int64) -> Bool {
         let second = frameRate.timeBase.rescale(number, to: TimeBase(1, 1), rounding: .down)
         return number - firstFrame(of: second) < flashLength

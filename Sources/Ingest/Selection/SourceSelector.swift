@@ -17,10 +17,10 @@ package import Media
 /// preferred source was healthy for that long. So a source that fails again and again cannot prevent the others from
 /// being opened.
 ///
-/// If the program has several sources and the selector belongs to one of them, this source might not be wanted at
-/// present, because it is not shown. Depending on the options, only the keyframes of its input on air are then decoded,
-/// or all inputs are closed once the input on air has shown video. In the second case the selection begins again when
-/// the source is wanted.
+/// A program can have several sources, each with its own inputs and its own selector. The inputs of such a source are
+/// not wanted while the source is not shown. Depending on the options, either only the keyframes of the input on air
+/// are then decoded, or all inputs are closed once the input on air has shown video. In the second case the selection
+/// begins again when the inputs are wanted.
 package struct SourceSelector: Sendable {
     /// How ready sources that are not on air are kept.
     package enum Standby: String, Sendable, Hashable, CaseIterable {

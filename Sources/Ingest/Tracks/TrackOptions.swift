@@ -33,10 +33,11 @@ package struct TrackOptions: Sendable, Hashable {
     package var hasAudio = true
     /// The channels that become the left and the right channel, counted from 0; nil means that all channels are mixed.
     package var channels: [Int]?
-    /// By how much the audio is moved later than in the input, between minus and plus ``longestOffset``.
+    /// By how much the audio is moved later than in the input; negative to move it earlier. The magnitude is at most
+    /// ``longestOffset``.
     package var audioOffset = Duration.zero
 
-    /// Creates the default options: libavformat chooses the tracks, and they stay unchanged.
+    /// Creates the default options: libavformat chooses the tracks, and the audio is not moved.
     package init() {}
 
     /// The maximum by which audio can be moved. It is less than the 10 s by which a file is read ahead.

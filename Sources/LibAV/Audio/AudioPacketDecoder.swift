@@ -16,8 +16,8 @@ package final class AudioPacketDecoder {
         resampler = Resampler(target: .program, subject: subject)
     }
 
-    /// Decodes a packet, and returns its audio, which continues the audio of the packets before. If it throws, this
-    /// packet is lost.
+    /// Decodes a packet, and returns its audio, which continues the audio of the packets before. If this method throws,
+    /// the packet is lost.
     package func decode(_ packet: EncodedPacket) throws(AVFailure) -> [AudioBuffer] {
         try decoder.send(coded: packet)
         var audio: [AudioBuffer] = []

@@ -8,8 +8,8 @@ package import Media
 /// Output buffers follow each other without a gap, from the position given to ``start(at:)``. A sample's position is
 /// its time. The filter delays some samples: they are output in a later buffer, but at their own positions. Mono is
 /// copied to both channels at full level. More channels are mixed down by ITU-R BS.775 without attenuation, unless some
-/// channels are selected. A compensating resampler can stretch or shrink the audio a little, and filters even if the
-/// input already has the target's rate. Only one thread may use it at a time.
+/// channels are selected. A compensating resampler can stretch or shrink the audio a little, and uses the filter even
+/// if the input already has the target's rate. Only one thread may use it at a time.
 package final class Resampler {
     /// The properties of the input. When one of them changes, a new context is necessary.
     private struct Shape: Hashable {

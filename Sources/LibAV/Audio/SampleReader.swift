@@ -2,25 +2,26 @@
 
 internal import Media
 
-/// Decodes audio in a codec that no output carries, such as G.711 or MPEG-1 layer II, into packets of samples for an
-/// encoder. One thread at a time.
+/// Decodes audio in a codec that no output carries, such as G.711 or MPEG-1 layer II, into packets of PCM samples for
+/// an encoder. Only one thread may use it at a time.
 ///
-/// The samples keep the rate of the input, and its channels up to two; more channels are mixed to stereo. Nothing is
-/// delayed.
+/// The samples keep the sample rate of the input. Mono and stereo keep their channels; more channels are mixed to
+/// stereo. No samples are delayed.
 final class SampleReader {
     private let timeBase: TimeBase
     private let subject: String
     private let decoder: Decoder
     private var current: (track: TrackDescription, resampler: Resampler)?
 
-    /// A reader of `stream`. Throws if libavcodec cannot decode it. `subject` stands for the input in error messages.
+    /// Creates a reader of `stream`. Throws if libavcodec cannot decode the stream. `subject` is the input's name in
+    /// error messages.
     init(_ stream: StreamInfo, subject: String) throws(AVFailure) {
         decoder = try Decoder(stream, threading: .slices, subject: subject)
         (timeBase, self.subject) = (stream.timeBase, "\(stream.codecName) of \(subject)")
     }
 
-    /// The samples of a packet, in ticks of the stream's time base; nil if it yields none. If it throws, the packet is
-    /// lost.
+    /// Returns the samples of a packet, with times in ticks of the stream's time base; nil if the packet yields no
+    /// samples. If this method throws, the packet is lost.
     func read(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
         try decoder.send(box)
         var (start, read): (Int64?, AudioBuffer?) = (nil, nil)
@@ -30,7 +31,7 @@ final class SampleReader {
             if read?.format == samples.format {
                 read?.append(samples)
             } else {
-                // A packet whose format changes in the middle keeps its last part.
+                // If the format changes in the middle of a packet, only the samples after the change are kept.
                 (start, read) = (timeBase.believed(frame.pts), samples)
             }
         }

@@ -30,7 +30,7 @@ package struct AnnexBReader: Sendable {
     package init(_ codec: Codec) { sets = ParameterSets(codec) }
 
     /// Reads one access unit; returns nil if it contains no frame. Its parameter sets are stored in either case.
-    /// `isRandomAccess` says that decoding can start at this unit, although it may have no IDR frame.
+    /// `isRandomAccess` is true if decoding can start at this unit, even if the unit has no IDR frame.
     package mutating func read(_ bytes: [UInt8], isRandomAccess: Bool = false) -> AccessUnit? {
         let units = Self.units(bytes)
         let before = sets

@@ -5,10 +5,10 @@ package import Media
 /// Reads the parameter sets from decoder configurations: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2)
 /// and `HEVCDecoderConfigurationRecord` (8.3.3.1.2).
 package enum ConfigurationRecord {
-    /// Inserts at the front of `payload`, each preceded by its length in 4 bytes, the parameter sets that `new` has and
-    /// `old` lacks. `payload` is a frame in the middle of a GOP. A decoder that was configured with `old` can decode
-    /// the result. Returns `payload` itself if `old` has all sets. Returns nil if the SPS changes, because that needs a
-    /// keyframe.
+    /// Returns `payload`, a frame in the middle of a GOP, with additional parameter sets at its front: those that `new`
+    /// has and `old` lacks. Each of them is preceded by its length in 4 bytes. A decoder that was configured with `old`
+    /// can decode the result. Returns `payload` itself if `old` has all sets. Returns nil if the SPS changes, because
+    /// that needs a keyframe.
     package static func payload(
         _ payload: SharedBytes, from old: SharedBytes, to new: [UInt8], _ codec: Codec
     ) -> SharedBytes? {
@@ -47,7 +47,7 @@ package enum ConfigurationRecord {
         units.flatMap { unit in (0..<4).map { UInt8(truncatingIfNeeded: unit.count >> (24 - 8 * $0)) } + unit }
     }
 
-    /// The complete parameter sets in `record`; empty for other codecs.
+    /// The complete parameter sets in `record`; empty for codecs other than H.264 and HEVC.
     static func sets(_ record: [UInt8], _ codec: Codec) -> [[UInt8]] {
         var (sets, position): ([[UInt8]], Int) = ([], 0)
         // Reading ends at a truncated set, because the position of the next set is then unknown.

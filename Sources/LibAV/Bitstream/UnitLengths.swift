@@ -5,7 +5,8 @@ package import Media
 /// The size of the length in front of each NAL unit: 1, 2 or 4 bytes (ISO/IEC 14496-15, 5.3.3.1.2 and 8.3.3.1.2).
 ///
 /// Outputs, decoders and files get lengths of 4 bytes. A stream with shorter lengths is converted (widened) when it
-/// enters relay: its decoder configuration once, and each of its frames. A value, which any thread may use.
+/// enters relay: its decoder configuration once, and each of its frames. This type is a value, so any thread may use
+/// it.
 package struct UnitLengths: Sendable, Equatable {
     private let size: Int
 
@@ -36,7 +37,7 @@ package struct UnitLengths: Sendable, Equatable {
     }
 
     /// Returns `payload`, a frame, with lengths of 4 bytes. A unit that is cut off ends where the payload ends. Returns
-    /// nil if the payload has no unit. A payload that has lengths of 4 bytes already is returned as it is.
+    /// nil if the payload has no unit. Returns `payload` itself if it has lengths of 4 bytes already.
     package func widened(_ payload: SharedBytes) -> SharedBytes? {
         guard !areWide else { return payload }
         return payload.withUnsafeBytes { bytes -> SharedBytes? in

@@ -2,9 +2,9 @@
 
 internal import CFFmpeg
 
-/// Draws the parts of a line of text with libavfilter's `drawtext`. The parts fit together: each begins at the pen,
-/// which is the position behind the part before, and all have the same baseline. Only one thread may use it at a time;
-/// it blocks.
+/// Draws the parts of a line of text with libavfilter's `drawtext`. The parts fit together: each part begins at the
+/// pen, which is the position after the previous part, and all parts have the same baseline. Only one thread may use it
+/// at a time; it blocks.
 package final class TextPainter {
     /// A drawn part of a line: the coverage of each pixel by the letters and by their outline. It is as high as the
     /// line.
@@ -40,7 +40,7 @@ package final class TextPainter {
 
     /// Draws `text`. Throws if there is no font or no libavfilter.
     package func draw(_ text: String) throws(AVFailure) -> Drawing {
-        // The advance of the text is the distance by which it moves a digit that follows it.
+        // The advance of the text is the distance by which the text moves a digit that follows.
         let advance = try width(of: "0\(text)0") - width(of: "00")
         let margin = size
         let columns = min(widest, max(0, advance)) + 2 * margin

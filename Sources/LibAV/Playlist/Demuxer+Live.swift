@@ -3,22 +3,24 @@
 internal import CFFmpeg
 
 extension Demuxer {
-    /// The initialization section at which a playlist ended, because the segments that follow it are coded in another
-    /// way; nil as long as it has not ended there. A new demuxer can continue with these segments.
+    /// The initialization section at which the playlist ended for this demuxer, because the segments after the section
+    /// are coded in another way; nil as long as the playlist has not ended. A new demuxer can continue with these
+    /// segments.
     package var nextInitialization: InitializationAddress? { resources?.initializations?.refused }
 
-    /// Whether the streams come from different playlists: libavformat's `hls` demuxer makes the playlist's number the id
-    /// of its streams.
+    /// Whether the streams come from different playlists: libavformat's `hls` demuxer makes the playlist's number the
+    /// id of its streams.
     var hasSeveralPlaylists: Bool {
         Set((0..<Int(context.pointee.nb_streams)).compactMap { context.pointee.streams?[$0]?.pointee.id }).count > 1
     }
 
-    /// Limits how much of a live FLV stream is probed, in microseconds of media. Most streams send their tracks' headers
-    /// at the beginning. A track that begins later is found by ``kindOfLateStream(_:beside:)``.
+    /// Limits how much of a live FLV stream is probed, in microseconds of media. Most streams send their tracks'
+    /// headers at the beginning. A track that begins later is found by ``kindOfLateStream(_:beside:)``.
     private static let briefProbe: Int64 = 2_000_000
 
-    /// Shortens the probing of a live FLV stream, which may announce a track that never begins: libavformat ends probing
-    /// early only if FLV has two tracks. A file on an HTTP server is not live, and the server lets clients seek in it.
+    /// Shortens the probing of a live FLV stream, which may announce a track that never begins: libavformat ends
+    /// probing early only if FLV has two tracks. Input in which the server lets clients seek is a file and not live, so
+    /// its probing is not shortened.
     static func shortenProbeOfFLV(_ context: UnsafeMutablePointer<AVFormatContext>) {
         let isFLV = formatName(of: context).split(separator: ",").contains { $0 == "flv" || $0 == "live_flv" }
         guard isFLV, let bytes = context.pointee.pb, bytes.pointee.seekable & AVIO_SEEKABLE_NORMAL == 0 else { return }

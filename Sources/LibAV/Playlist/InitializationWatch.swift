@@ -13,15 +13,16 @@ package struct InitializationAddress: Sendable, Hashable {
     package init(url: String, offset: Int64?) { (self.url, self.offset) = (url, offset) }
 }
 
-/// Ends a live HLS playlist of fragmented MP4 in front of the first segment that is coded in another way, so that a new
+/// Ends a live HLS playlist of fragmented MP4 before the first segment that is coded in another way, so that a new
 /// demuxer can continue there.
 ///
 /// libavformat's `hls` demuxer passes each new initialization section to the demuxer of the segments, which keeps the
 /// first section and skips the others. The segments after a change, for example those of an advertisement, would then
-/// be decoded with the wrong configuration. This object reads the initialization sections of the playlist itself, before
-/// libavformat gets them. Only the demuxer's thread may use it.
+/// be decoded with the wrong configuration. This object reads the initialization sections of the playlist itself,
+/// before libavformat gets them. Only the demuxer's thread may use it.
 final class InitializationWatch {
-    /// libavformat reads as much of an initialization section at most (`max_init_section_size` in `hls.c`).
+    /// The maximum number of bytes that libavformat reads of an initialization section (`max_init_section_size` in
+    /// `hls.c`).
     private static let longestSection = 1 << 20
     /// The box with which an initialization section begins. Segments of a playlist begin with other boxes (RFC 8216,
     /// 3.3).
@@ -31,7 +32,7 @@ final class InitializationWatch {
     private var known: [InitializationSection] = []
     private var isOpening = true
 
-    /// The section at which the first list of the playlist ended for this demuxer; nil as long as none has ended.
+    /// The section at which a media playlist of the input ended first; nil as long as no media playlist has ended.
     private(set) var refused: InitializationAddress?
 
     /// Called when `context` is open: from now on, a section with another coding ends a live playlist.
@@ -40,13 +41,13 @@ final class InitializationWatch {
             return
         }
         isOpening = false
-        // On a connection that is kept open, `hls` requests the next resource without the function that
-        // ``ResourceOpener`` replaces.
+        // On a connection that is kept open, `hls` would request the next resource without the function that
+        // ``ResourceOpener`` replaces, so connections are not kept open.
         av_opt_set_int(hls, "http_persistent", 0, 0)
     }
 
-    /// Opens the resource at `url` of a playlist into `opened`. `fetch` opens a resource with these options, as
-    /// libavformat does. Returns libavformat's status code.
+    /// Opens the playlist's resource at `url`, and stores its context in `opened`. `fetch` opens the resource with the
+    /// options that it is given, as libavformat does. Returns libavformat's status code.
     func open(
         _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>, _ url: UnsafePointer<CChar>,
         _ options: UnsafeMutablePointer<OpaquePointer?>?, _ fetch: (UnsafeMutablePointer<OpaquePointer?>?) -> Int32
@@ -58,7 +59,7 @@ final class InitializationWatch {
         let code = fetch(options)
         guard code >= 0, let resource = opened.pointee, Self.isSection(resource) else { return code }
         guard let bytes = Self.content(of: resource) else {
-            // It is a segment that begins like an initialization section.
+            // The resource is too long: it is a segment that begins like an initialization section.
             avio_closep(opened)
             return fetch(&copy)
         }
@@ -80,7 +81,7 @@ final class InitializationWatch {
     private static func isSection(_ resource: UnsafeMutablePointer<AVIOContext>) -> Bool {
         var start = [UInt8](repeating: 0, count: 8)
         let count = avio_read_partial(resource, &start, Int32(start.count))
-        // The bytes are still in the buffer, so that this does not make a request.
+        // The bytes are still in the buffer, so skipping back sends no request.
         guard count > 0, avio_skip(resource, -Int64(count)) >= 0 else { return false }
         return count == 8 && firstBoxes.contains(Array(start[4...]))
     }

@@ -6,8 +6,8 @@ internal import CFFmpeg
 /// own function (`io_open`). Only the demuxer's thread may use it.
 ///
 /// HTTP headers that an operator added can be secret, and a playlist can name segments of any server. So these headers
-/// are sent only to the server of the input's address, and to no other one to which it redirects. If there are
-/// `initializations`, they examine the initialization sections of an HLS playlist.
+/// are sent only to the server of the input's address, and not to another server to which that server redirects. If
+/// there are `initializations`, they examine the initialization sections of an HLS playlist.
 final class ResourceOpener {
     /// The type of libavformat's function.
     private typealias Function =
@@ -73,8 +73,8 @@ final class ResourceOpener {
             av_dict_set(options, "headers", nil, 0)
             return original(context, opened, url, flags, options)
         }
-        // The redirections of the input's own address, which is opened before the format is known, were followed
-        // before.
+        // The input's own address is opened before the format is known, and its redirections have already been
+        // followed.
         guard context.pointee.iformat != nil, let found = redirection?(address, interrupter) else {
             return original(context, opened, url, flags, options)
         }

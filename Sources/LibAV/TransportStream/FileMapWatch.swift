@@ -6,19 +6,20 @@ internal import CFFmpeg
 /// first coding of a PID: if video and audio exchange their PIDs, it reads each of them as the other. So the file ends
 /// there for its demuxer, and another demuxer continues with the bytes that follow.
 ///
-/// libavformat tells the versions of the maps. When one of them is new, the file is read a second time: its beginning,
-/// for the coding that the demuxer knows, and the bytes in which the new map came.
+/// libavformat reports the version of each map. When a version changes, two parts of the file are read a second time:
+/// its beginning, to learn the coding that the demuxer knows, and the bytes that contain the new map.
 struct FileMapWatch {
     /// How much of the beginning of the file is read to find its first map, in bytes.
     private static let head: Int64 = 1 << 20
-    /// How far in front of the demuxer's position the section of a new map can begin, in bytes.
+    /// How far before the demuxer's position the section of a new map can begin, in bytes.
     private static let margin: Int64 = 16 << 10
-    /// The largest distance between two positions of the demuxer that is read, in bytes.
+    /// The maximum number of bytes that are searched for a new map. If the demuxer has read more bytes than this for
+    /// one packet, no change is detected.
     private static let longest: Int64 = 16 << 20
 
-    /// The part of a file behind a change.
+    /// The part of a file after a change.
     struct Change: Equatable {
-        /// The offset of the first byte behind the new map.
+        /// The offset of the first byte after the new map.
         let offset: Int64
         /// The packets of the newest tables. A demuxer can start with them.
         let tables: [UInt8]
@@ -27,7 +28,7 @@ struct FileMapWatch {
     private let path: String
     /// The versions of the maps, in the order of libavformat's programs.
     private var versions: [Int32] = []
-    /// The bytes behind the change; nil until a coding has changed.
+    /// The bytes after the change; nil until a coding has changed.
     private(set) var rest: TransportStreamBytes?
 
     /// Creates a watch of the file at `path`.
@@ -61,8 +62,8 @@ struct FileMapWatch {
         return isNew
     }
 
-    /// The first change in the bytes `range` of the file at `path`: a map there gives one of the `followed` PIDs another
-    /// coding than the first map of the file. Nil without such a map. If `followed` is nil, all PIDs count.
+    /// The first change in the bytes `range` of the file at `path`: a map there gives one of the `followed` PIDs
+    /// another coding than the first map of the file. Nil without such a map. If `followed` is nil, all PIDs count.
     static func change(in path: String, _ range: Range<Int64>, following followed: Set<Int>?) -> Change? {
         let start = max(0, range.lowerBound - margin)
         guard range.upperBound - start <= longest, let beginning = FileBytes(path, from: 0),
@@ -70,15 +71,17 @@ struct FileMapWatch {
         else { return nil }
         var watch = ProgramMapWatch(trustsEachMap: true)
         watch.followed = followed
-        // The first coding counts, so reading ends in front of a change, too.
+        // The demuxer knows the first coding. If the beginning of the file already contains a change, reading therefore
+        // ends before that change.
         _ = read(beginning.bytes(Int(min(head, start))), into: &watch, keepsCoding: true)
         let bytes = following.bytes(Int(range.upperBound - start))
         guard let end = read(bytes, into: &watch, keepsCoding: false) else { return nil }
         return Change(offset: start + Int64(end), tables: watch.head)
     }
 
-    /// Reads the transport packets in `bytes`. Returns the offset behind the packet that completes a map with another
-    /// coding, and reads no further; nil if there is no such map. With `keepsCoding`, `watch` does not learn that map.
+    /// Reads the transport packets in `bytes`. Stops at the first map with another coding, and returns the offset after
+    /// the packet that completes this map; nil if there is no such map. With `keepsCoding`, `watch` does not learn that
+    /// map.
     private static func read(_ bytes: [UInt8], into watch: inout ProgramMapWatch, keepsCoding: Bool) -> Int? {
         bytes.withUnsafeBytes { bytes in
             var place = 0

@@ -11,7 +11,7 @@ internal import Media
 /// not move the clock.
 ///
 /// After a pause of more than a second, or when a track is later than the delay allows, a new time base begins, and the
-/// stream signals it. All times are 90 kHz ticks as in the stream. A value without I/O.
+/// stream signals a discontinuity. All times are 90 kHz ticks as in the stream. This type is a value, and does no I/O.
 struct ProgramClock {
     /// One clock reference.
     struct Reference: Equatable {

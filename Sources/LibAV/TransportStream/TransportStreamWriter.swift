@@ -6,7 +6,7 @@ package import Media
 /// ``ProgramTables`` decide where clock references and tables are inserted.
 ///
 /// PAT and PMT are repeated within 100 ms and at each IDR frame. Each IDR frame also has an access unit delimiter, SPS
-/// and PPS. The packets of the video carry the clock references; without video, those of the audio do.
+/// and PPS. The clock references are in the packets of the video or, without video, in the packets of the audio.
 ///
 /// Only one thread may use a writer at a time. Each stream has its own writer.
 package final class TransportStreamWriter {
@@ -182,8 +182,8 @@ extension TransportStreamWriter {
         return parts + [part + unit[position...]]
     }
 
-    /// Removes the tables from `packets`, and appends ``tables`` in their place, behind the other packets. `said` is
-    /// the newest clock reference.
+    /// Removes the tables from `packets`, and appends ``tables`` in their place, after the other packets. `said` is the
+    /// newest clock reference.
     private func head(_ packets: ArraySlice<UInt8>, behind said: Int64?) -> [UInt8] {
         let packets = Array(packets)
         var (rest, hasTables): ([UInt8], Bool) = ([], false)

@@ -6,7 +6,8 @@ package import Media
 package enum Deinterlacing: Sendable, Hashable {
     /// Each interlaced frame becomes one frame.
     case toFrames
-    /// Each of the two fields of an interlaced frame becomes a frame, so that motion stays as smooth as it was recorded.
+    /// Each of the two fields of an interlaced frame becomes a frame, so that motion stays as smooth as it was
+    /// recorded.
     case toFields
 
     /// Interlaced video has 25 or 30 frames per second. If a stream states more than this, it counts its fields.

@@ -4,8 +4,8 @@ internal import CFFmpeg
 package import Media
 
 /// Converts every decoded frame of a stream to a given format: upright, progressive, 8-bit 4:2:0, with the format's
-/// size, pixel aspect ratio, range and matrix. If the aspect ratios differ, bars are added. HDR and standard range are
-/// not mapped to each other, unless tone mapping is requested and ``ToneMapping/isPossible``.
+/// size, pixel aspect ratio, range and matrix. If the aspect ratios differ, bars are added. HDR is mapped to standard
+/// range, or the reverse, only if tone mapping is requested and ``ToneMapping/isPossible``.
 ///
 /// If the matrix of a frame or format is unspecified, ``Media/ColorDescription/resolved(width:height:)`` chooses it by
 /// the size. A frame that already has the format is passed on without a copy. Only one thread may use it at a time.
@@ -114,13 +114,14 @@ package final class FrameConverter {
             }
             return
         }
-        // The frames that are ready at one time come from one interlaced frame. A tick of `base` is half of one of the
-        // stream, so that the time of the second field is exact.
+        // The frames that are ready at the same time are the fields of one interlaced frame. A tick of `base` is half a
+        // tick of the stream, so that the time of the second field is exact.
         var first: Int64?
         while let decoded = try graph.pull() {
             var field = frame(decoded, pts: decoded.frame.pointee.pts, base)
             if let first {
-                // The second field is in the middle between two frames. If the times go back there, it is left out.
+                // The time of the second field is halfway between two frames. If the frames' times go back, the second
+                // field's time is not after the first field's time, and the second field is left out.
                 if field.pts <= first { continue }
                 // The filter copies the captions to both fields.
                 field.captions = []
@@ -270,8 +271,8 @@ package enum ToneMapping {
     /// The luminance, in nits, that white of the standard range has in HDR (ITU-R BT.2408, table 1).
     private static let diffuseWhite = 203
 
-    /// The color description of frames that were mapped for `target`: that of `target`, but in limited range, if it is
-    /// HDR; otherwise BT.709.
+    /// The color description of frames that were mapped for `target`: `target` in limited range if `target` is HDR;
+    /// otherwise BT.709.
     static func result(for target: ColorDescription) -> ColorDescription {
         guard target.isHDR else { return .bt709 }
         var color = target

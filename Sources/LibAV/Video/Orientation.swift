@@ -2,7 +2,7 @@
 
 package import Media
 
-/// How a decoded frame must be rotated or mirrored to be upright. A container's display matrix says it.
+/// How a decoded frame must be rotated or mirrored to be upright, as a container's display matrix states.
 package enum Orientation: String, Sendable, Hashable, CaseIterable {
     /// No change.
     case upright
@@ -49,7 +49,7 @@ package enum Orientation: String, Sendable, Hashable, CaseIterable {
         self.init(matrix: (track.displayMatrix ?? []).map { Int32(bitPattern: $0) })
     }
 
-    /// Reads the 3x3 display matrix of ISO/IEC 14496-12, 8.5.2: row by row, 16.16 fixed point.
+    /// Reads the 3x3 display matrix of ISO/IEC 14496-12, 8.3.2: row by row, 16.16 fixed point.
     init(matrix: [Int32]) {
         guard matrix.count == 9 else {
             self = .upright

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A protocol or container, and the codecs that it can carry. An output checks it before it goes live, so that the
-/// refusal names the codec that cannot be carried.
+/// A protocol or container, and the codecs that it can carry. Before an output goes live, it checks the stream's codecs
+/// against this list, so that a refusal can name the codecs that cannot be carried.
 package struct Carriage: Sendable, Equatable, CustomStringConvertible {
     /// The usual name, such as `a transport stream`.
     package let description: String

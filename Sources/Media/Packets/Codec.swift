@@ -16,8 +16,8 @@ package enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStr
     case mp3
     /// Dolby AC-3 (ETSI TS 102 366).
     case ac3
-    /// Decoded audio: 32-bit floating-point samples, interleaved, least significant byte first. An input passes it to an
-    /// encoder; no output carries it.
+    /// Decoded audio: 32-bit floating-point samples, interleaved, least significant byte first. An input passes it to
+    /// an encoder; no output carries it.
     case pcm
     /// Splice information for advertisements (ANSI/SCTE 35): timed data.
     case scte35

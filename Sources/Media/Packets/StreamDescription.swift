@@ -24,9 +24,9 @@ package struct StreamDescription: Sendable {
     /// All tracks: video, audio, data.
     package var tracks: [TrackDescription] { [video, audio].compactMap(\.self) + data }
 
-    /// The track whose keyframes are the points at which a program can start, be cut and be joined: the video, or the
-    /// audio if there is no video. Every audio packet is a keyframe. If no track is known yet, the leading track is the
-    /// video.
+    /// The kind of the leading track: the video, or the audio if there is no video. At the leading track's keyframes a
+    /// program can start, be cut and be joined. Every audio packet is a keyframe. If no track is known yet, the leading
+    /// track is the video.
     package var leadingKind: TrackKind { video == nil && audio != nil ? .audio : .video }
 
     /// Whether the program has a track of splice information (SCTE 35).

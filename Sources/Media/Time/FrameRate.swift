@@ -42,8 +42,9 @@ package enum NominalRate {
     package static let fallback = FrameRate(30)
     package static let highest = FrameRate(120)
 
-    /// The standard rate within 0.1 % of `average`, or else the one within 0.1 % of `base`. If there is neither: `base`
-    /// itself if it is between 1 and 120; otherwise 120 if `average` is higher than 120; otherwise 30.
+    /// The standard rate within 0.1 % of `average`, or else the standard rate within 0.1 % of `base`. If neither is
+    /// that near to a standard rate, the result is `base` if `base` is between 1 and 120, otherwise 120 if `average` is
+    /// higher than 120, and otherwise 30.
     package static func of(average: FrameRate?, base: FrameRate?) -> FrameRate {
         if let average, let snapped = nearestStandard(to: average) { return snapped }
         if let base, let snapped = nearestStandard(to: base) { return snapped }

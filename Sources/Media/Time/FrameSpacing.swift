@@ -4,14 +4,14 @@
 /// of the last few frames.
 ///
 /// Frames come in decoding order. The estimate needs no frame rate, so that it also works with a variable frame rate.
-/// An output spreads the packets of a frame over this time. An estimate that is too long delays packets; one that is
-/// too short only sends them earlier.
+/// An output spreads the packets of a frame over this time. If the estimate is too long, packets are delayed; if it is
+/// too short, packets are only sent earlier than necessary.
 package struct FrameSpacing: Sendable {
-    /// The longest estimate, in nanoseconds. Pacing therefore never delays a packet by more than that.
+    /// The longest estimate, in nanoseconds. Pacing therefore never delays a packet by more than this time.
     private static let longest: Int64 = 1_000_000_000
-    /// The longest estimate for a sender with a variable frame rate, in nanoseconds. Its next frame may come at any
-    /// time. A frame that lasts longer is still sent within this time, and delays the next frame by at most the
-    /// duration of one frame at 25 frames per second.
+    /// The longest estimate for a sender with a variable frame rate, in nanoseconds. The next frame of such a sender
+    /// may come at any time. Therefore the packets of a frame that lasts longer are still sent within this time, and
+    /// delay the next frame by at most this time.
     private static let longestUnsteady: Int64 = 100_000_000
 
     /// Duration of the newest frame in nanoseconds; 0 before the first.
@@ -36,8 +36,8 @@ package struct FrameSpacing: Sendable {
 /// The last few intervals between a track's packets. The shortest of them serves as the duration of a packet that does
 /// not declare one. A longer interval may come from a gap or a still image, after which frames are shorter again.
 package struct RecentSteps: Sendable {
-    /// How many intervals are kept. If the frame rate drops, the shortest interval follows after that many frames; if
-    /// the rate rises, it follows at once.
+    /// How many intervals are kept. If the frame rate drops, ``shortest`` becomes longer only after this many frames;
+    /// if the rate rises, ``shortest`` becomes shorter at once.
     private static let count = 3
 
     private var steps: [Int64] = []

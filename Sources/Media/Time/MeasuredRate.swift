@@ -36,8 +36,8 @@ package struct MeasuredRate: Sendable {
         let (thousandths, milliseconds) = (frames * 1000, length / 1_000_000)
         let average = FrameRate(Int32(clamping: thousandths), Int32(clamping: milliseconds))
         let nominal = NominalRate.of(average: average, base: average)
-        // Timestamps in milliseconds give the rate only to a thousandth. A rate that is so close to a whole number is
-        // therefore rounded to it.
+        // With timestamps in milliseconds, the measured rate has an error of up to a thousandth. A rate within a
+        // thousandth of a whole number is therefore rounded to this number.
         let whole = (thousandths + milliseconds / 2) / milliseconds
         let isWhole = nominal == average && abs(thousandths - whole * milliseconds) * 1000 <= thousandths
         rate = isWhole ? FrameRate(Int32(clamping: whole)) : nominal

@@ -65,7 +65,7 @@ export class ClipsView {
         if (isShown) this.refresh();
     }
 
-    /** Another channel is shown: a button that is pressed is released, on the channel for which it was pressed. */
+    /** Prepares for another channel. A pressed button is released, on the channel for which it was pressed. */
     reset() {
         if (this.running) this.#end();
         Object.assign(this, { clips: [], channel: null });
@@ -180,8 +180,8 @@ export class ClipsView {
         this.#clock();
     }
 
-    /** The press or release that relay has not confirmed counts from when it happened; only the report to relay is
-     * late. */
+    /** A press or release that relay has not confirmed applies to the frame that was on screen then; only the report
+     * to relay is late. */
     #unanswered() {
         setText(this.parts.failed, "relay does not answer. It is told again, with the same frame, until it does.");
         setShown(this.parts.failed, true);

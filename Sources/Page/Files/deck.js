@@ -47,7 +47,7 @@ export class Deck {
         this.#loudnessWords();
     }
 
-    /** Another channel is shown: all values of the previous one are cleared. */
+    /** Clears all values of the previous channel when another channel is shown. */
     reset() {
         this.levels = {};
         this.encoder = undefined;

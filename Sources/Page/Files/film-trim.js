@@ -27,7 +27,7 @@ export class FilmTrim {
             () => this.#move(this.item.skipStart, this.clip.frames - 1 - Number(parts.out.value)));
     }
 
-    /** At least one frame remains: a slider stops at the other one. */
+    /** Moves a slider. Each slider stops at the other one, so that at least one frame remains. */
     #move(start, end) {
         const most = this.clip.frames - 1;
         const isStart = start !== this.item.skipStart;

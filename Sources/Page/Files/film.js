@@ -91,7 +91,7 @@ export class FilmPanel {
     /** The ids of the jobs that relay runs, or has run, for this list. */
     get waiting() { return [this.job, this.join?.id].filter(Boolean); }
 
-    /** relay has deleted these jobs. */
+    /** Forgets jobs that relay has deleted. */
     forget(jobs) {
         if (jobs.includes(this.job)) {
             this.job = null;

@@ -227,7 +227,7 @@ export class Glance {
         this.#tell(isStale ? [] : now);
     }
 
-    /** Announces each new entry of the filled kind once. */
+    /** Announces each new critical problem once. */
     #tell(now) {
         const critical = now.filter((row) => row.isCritical);
         for (const row of critical) {

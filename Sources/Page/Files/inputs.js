@@ -4,7 +4,7 @@
 import { sourceWords } from "./words.js";
 
 /** The inputs, each with its name, the source of a program to which it belongs (`part`), whether it is on air, and
- * whether it is to be open.
+ * whether it should be open.
  *
  * A report lists the states of inputs without names. The names are those of the selection, or of each part's
  * selection, in the same order. The only input of a channel has no name. */

@@ -236,7 +236,7 @@ export class Outputs {
         this.render();
     }
 
-    /** Another channel is shown. */
+    /** Clears the data about the previous channel when another channel is shown. */
     reset() {
         this.history = new History();
         Object.assign(this, { filter: "all", outputs: undefined });

@@ -105,7 +105,7 @@ export function resized(inset, width, snaps = true) {
     return { ...inset, width: rounded(within(wanted, narrowest, Math.min(right, bottom))) };
 }
 
-/** An inset after an arrow key. */
+/** An inset that an arrow key has moved or, if `isResizing`, resized. */
 export function stepped(inset, key, isResizing) {
     const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
     if (isResizing) return resized(inset, inset.width + (dx + dy) * margin, false);
@@ -140,7 +140,7 @@ export function typeOf(family, way) {
 /** The duration of a transition in seconds. */
 export const lengthOf = (transition) => (transition.type === "cut" ? 0 : transition.seconds ?? 1);
 
-/** The next longer or shorter duration: in steps of half a second, below one second of a tenth. */
+/** The next longer or shorter duration: in steps of half a second, or of a tenth of a second below one second. */
 export function lengthAfter(seconds, isLonger) {
     const step = isLonger ? (seconds < 0.999 ? 0.1 : 0.5) : (seconds <= 1.001 ? 0.1 : 0.5);
     return Number(within(seconds + (isLonger ? step : -step), 0, 5).toFixed(1));

@@ -143,8 +143,8 @@ struct Limiter {
     }
 
     private mutating func nextGain(_ needed: Float) -> Float {
-        // A peak counts even if it only needs a gain that the rising gain would exceed within a window. So the
-        // permitted gain is never exceeded, and it seldom changes.
+        // A peak counts if it needs a lower gain than is permitted now, or a gain that the rising gain would exceed
+        // within a window. So the permitted gain is never exceeded, and it seldom changes.
         if needed < 1, needed <= allowed + Float(Self.window) * Self.release {
             allowed = min(allowed, needed)
             hold = Self.window

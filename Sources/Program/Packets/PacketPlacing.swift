@@ -27,8 +27,8 @@ package struct PacketPlacing {
         var length: Int64 = 0
     }
 
-    /// `band` is the difference between the two clocks that is permitted. If a step to later times exceeds `leap`,
-    /// packets follow the program's clock at once. Both are nanoseconds.
+    /// `band` is the permitted difference between the two clocks. If a step to later times exceeds `leap`, packets
+    /// follow the program's clock at once. Both are nanoseconds.
     private static let (band, leap): (Int64, Int64) = (5_000_000, 100_000_000)
     /// If a packet's source time is more than this after the previous packet's, in nanoseconds, the packet comes from
     /// another sender.

@@ -197,7 +197,7 @@ struct MixEffect {
     }
 
     /// Stores `frame` as the last one and returns it. If `frame` is nil, returns the last one again if `holdsLast` is
-    /// true.
+    /// true, and nil otherwise.
     private mutating func keep(_ frame: VideoFrame?) -> VideoFrame? {
         guard let frame else { return holdsLast ? last : nil }
         last = frame

@@ -14,8 +14,8 @@ struct SceneMix {
 
     private init(_ shares: [(scene: Scene, weight: Double)]) { self.shares = shares }
 
-    /// If the two scenes differ only in the order of their last two layers: the scene with the larger weight, and the
-    /// weight of the other one. Otherwise nil.
+    /// The scene with the larger weight, and the weight of the other scene, if the two scenes differ only in the order
+    /// of their last two layers; otherwise nil.
     var exchange: (scene: Scene, share: Double)? {
         guard shares.count == 2 else { return nil }
         let (most, least) = shares[0].weight < shares[1].weight ? (shares[1], shares[0]) : (shares[0], shares[1])

@@ -14,8 +14,8 @@ internal import RTMP
 internal import Segmenter
 internal import Upload
 
-/// Tests everything that one channel needs: inputs, outputs, directories, uploads and the encoder. Blocks; releases
-/// everything afterwards.
+/// Tests everything that one channel needs: inputs, outputs, directories, uploads and the encoder. Blocks, and closes
+/// everything that it has opened.
 struct ChannelCheck: Sendable {
     typealias Row = CheckReport.Row
 
@@ -98,7 +98,7 @@ struct ChannelCheck: Sendable {
             let tracks = [video, description.hasAudio ? "audio" : nil].compactMap(\.self).joined(separator: ", ")
             return row(subject, .ok, "\(location): \(tracks)")
         } catch {
-            // For a live input this is only a warning: it may appear later, and the channel waits for it.
+            // A live input that cannot be opened is only a warning: it may appear later, and the channel waits for it.
             let isAwaited = location.isLiveByNature != false
             return row(subject, isAwaited ? .warning : .failed, "\(error)")
         }
@@ -123,8 +123,8 @@ struct ChannelCheck: Sendable {
         return try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { _ in }
     }
 
-    /// Returns the row for a port that cannot be opened. If the port is in use, the row is only a warning, because the
-    /// relay that runs this configuration may hold it.
+    /// Returns the row for a port that cannot be opened. If the port is in use, the row is only a warning, because a
+    /// relay that already runs this configuration may be using the port.
     private func taken(_ failure: OutputFailure, _ subject: String) -> Row {
         row(subject, failure.kind == .unreachable ? .warning : .failed, "\(failure.reason)")
     }
@@ -207,8 +207,8 @@ struct ChannelCheck: Sendable {
 
     // MARK: The encoder
 
-    /// Returns a warning for each rendition that no output and no recording takes. It is not an error, because an
-    /// output may be added later.
+    /// Returns a warning for each rendition that neither an output nor a recording uses. An unused rendition is not an
+    /// error, because an output that uses it may be added later.
     private func untaken() -> [Row] {
         configuration.untakenRenditions.map { name in
             row("rendition \(name)", .warning, "no output and no recording takes it, and it costs processor time")
@@ -240,7 +240,7 @@ struct ChannelCheck: Sendable {
     static func hundredths(_ number: Double) -> Double { Double((number * 100).rounded()) / 100 }
 }
 
-/// A receiver that ignores all publications. The check opens a port only to see whether this is possible.
+/// A receiver that ignores all publications. The check opens a port only to see whether the port can be opened.
 private final class NoReceiver: RTMPStreamReceiver {
     func publicationBegan(_ publication: RTMPPublication) {}
     func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage) {}
@@ -250,9 +250,9 @@ private final class NoReceiver: RTMPStreamReceiver {
 // MARK: Sources
 
 extension ChannelCheck {
-    /// Returns a row with the cost of several sources: of decoding all sources that answer, and of composing the scene
-    /// that shows the most of them. `cores` is the number of cores that the encoder needs, and is added. Returns nil if
-    /// the channel has only one source, or if none answers.
+    /// Returns a row with the processor cores that several sources need: to decode all sources that answer, and to
+    /// compose the scene that shows the most of them. `cores` is the number of cores that the encoder needs; the row's
+    /// total includes it. Returns nil if the channel has only one source, or if no source answers.
     func sources(_ answered: Set<String>, beside cores: Double?) -> Row? {
         let tried = configuration.sources.filter { answered.contains($0.name) && $0.input.rtmpListenAddress == nil }
         guard configuration.sources.count > 1, !tried.isEmpty else { return nil }

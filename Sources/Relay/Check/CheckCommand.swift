@@ -51,7 +51,7 @@ struct CheckReport: Encodable {
         case failed
     }
 
-    /// The result for one subject, which is something that a channel needs.
+    /// The result for one subject. A subject is a part that a channel needs, such as an input.
     struct Row: Encodable {
         /// The channel's name; `-` for a subject that all channels share.
         let channel: String

@@ -11,8 +11,8 @@ internal import Synchronization
 /// Decodes a few seconds of each source, composes frames of the scene with the most sources, and measures how much
 /// processor time each takes.
 struct SourcesTrial {
-    /// How much of each source is decoded, and the time limit for this. The limit is longer, because live sources
-    /// deliver in real time.
+    /// How much media of each source is decoded, and how long decoding it may take. The time limit is longer than the
+    /// media, because live sources deliver in real time.
     private static let (length, patience) = (Duration.seconds(3), Duration.seconds(8))
     /// How many frames are composed.
     private static let frames: Int64 = 60
@@ -31,7 +31,7 @@ struct SourcesTrial {
     private let configuration: ChannelConfiguration
     private let clock: any MonotonicClock
     private let logger: Logger
-    /// The program's format: that of the first source that was decoded, except for values that flags set.
+    /// The program's format. It is the format of the first decoded source, except for the values that flags set.
     private(set) var format: VideoFormat?
     private(set) var decoded: [Decoded] = []
 

@@ -5,8 +5,8 @@ internal import Ingest
 
 /// Hides the secrets of the command line from process listings and from messages.
 enum ArgumentMask {
-    /// Overwrites the parts that may be secret in each address among the values of `flags`, in the memory that the
-    /// system shows as the process's command line. Call it only after the flags were parsed.
+    /// Overwrites those parts of addresses that may be secret, in the values of `flags`. The values are overwritten in
+    /// the memory that the system shows as the process's command line. Call it only after the flags were parsed.
     static func hideSecrets(followingAny flags: Set<String>) {
         var hidesNext = false
         for index in 1..<max(1, Int(CommandLine.argc)) {
@@ -40,8 +40,9 @@ enum ArgumentMask {
         }
     }
 
-    /// Overwrites the parts that may be secret in each address that is an argument of its own, in the memory of the
-    /// command line. Call it only after the arguments were parsed.
+    /// Overwrites those parts of addresses that may be secret, in the memory of the command line. Only an address that
+    /// is a whole argument is overwritten, and not one that follows `=` in a flag. Call it only after the arguments
+    /// were parsed.
     static func hideAddresses() {
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[index] else { continue }
@@ -64,8 +65,8 @@ enum ArgumentMask {
     }
 
     /// Returns the bytes of an address that may be secret: user and password, and everything after host and port. In a
-    /// filter graph (`lavfi:`), everything is secret from the value of the first option that has the name of a
-    /// credential.
+    /// filter graph (`lavfi:`), the value of the first option with the name of a credential, and everything after that
+    /// value, is secret as well.
     static func secretRange(in address: [UInt8]) -> Range<Int>? {
         let range = addressRange(in: address)
         let isGraph = String(decoding: address.prefix(6), as: UTF8.self).lowercased() == "lavfi:"

@@ -7,7 +7,7 @@ internal import RTMP
 internal import SRT
 
 /// Checks the value of `--audio-input`. A value that can never work is refused before any input is opened, because
-/// opening an input may take any time.
+/// opening an input may take a long time.
 extension InputOptions {
     /// Reads `text`, the value of `--audio-input`.
     func audioLocation(_ text: String) throws(TextFailure) -> InputLocation {

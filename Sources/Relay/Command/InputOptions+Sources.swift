@@ -10,13 +10,13 @@ internal import Studio
 
 /// The flags for several inputs: a program that switches between sources and shows several of them together.
 extension InputOptions {
-    /// The maximum number of sources. It is more than a grid can show.
+    /// The maximum number of sources. A program can have more sources than a grid can show.
     private static let mostSources = 16
     /// Names that no source may have, because they mean something else: the slate, and choices of audio.
     private static let reservedNames: Set = ["slate", "mix", "follow"]
 
     /// Whether the program is composed of sources by scenes: it has several inputs, a run-down (a list of segments that
-    /// play one after the other) or overlays. A single source is enough.
+    /// play one after the other) or overlays. With a run-down or overlays, a single source is enough.
     var isStudio: Bool { input.count > 1 || runDown != nil || !overlay.isEmpty }
 
     /// Applies the sources of a composed program, and the flags that concern them.

@@ -60,8 +60,8 @@ struct MonitorOptions: ParsableArguments {
         }
     }
 
-    /// The name of the first given flag that needs decoded video or an encoder, and so does not work for a program that
-    /// is passed through; nil without such a flag.
+    /// The name of the first given flag that does not work for a program that is passed through, because the flag needs
+    /// decoded video or an encoder; nil if no such flag is given.
     var givenForEncoded: String? {
         let flags: [(String, Bool)] = [
             ("--loudness", loudness != nil), ("--black-alarm", blackAlarm != nil),

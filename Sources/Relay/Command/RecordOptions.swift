@@ -253,8 +253,8 @@ struct RecordOptions: ParsableArguments {
         }
     }
 
-    /// Throws if files must end at certain times of the wall clock, and this is not possible: because the program runs
-    /// faster than the clock, or because a day is not a multiple of their length.
+    /// Throws if files must end at certain times of the wall clock but cannot, because the program runs faster than the
+    /// clock, or because a day is not a multiple of the length of a file.
     func checkAlignment(isPaced: Bool) throws(TextFailure) {
         guard record != nil, segmentAlign == .clock else { return }
         guard isPaced else {

@@ -14,8 +14,8 @@ struct ConfiguredChannel {
     struct Output: Hashable {
         /// The output's text in the file.
         let text: String
-        /// The same text with the values of its references to secrets. It must not be shown. It changes when a secret
-        /// changes.
+        /// The same text, with the secrets themselves in place of the references to them. So this text changes when a
+        /// secret changes, and it must not be shown.
         let identity: String
     }
 

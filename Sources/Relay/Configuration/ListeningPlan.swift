@@ -99,7 +99,7 @@ struct ListeningPlan {
         places.append(place)
     }
 
-    /// Returns why two overlapping places cannot be used at the same time; nil if they can. The text is the end of a
+    /// Returns why two overlapping addresses cannot be used at the same time; nil if they can. The text is the end of a
     /// sentence that begins with the owner of `other`.
     private static func contradiction(_ place: Place, _ other: Place) -> String? {
         if case .srtInput(let url) = place.use, case .srtInput(let otherURL) = other.use, place.host == other.host {

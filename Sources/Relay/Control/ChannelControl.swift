@@ -99,8 +99,9 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    /// Records that the channel is open, and applies the operators' earlier changes again. Only then, immediately before
-    /// the program runs, the channel is reported on air: a changed output may block until its port is open.
+    /// Records that the channel is open, and applies the operators' earlier changes again. The channel is reported on
+    /// air only after these changes, immediately before the program runs, because a changed output may block until its
+    /// port is open.
     func opened(_ channel: Channel, by run: Int) {
         let before = state.withLock { state -> (changes: Changes, recording: ChannelConfiguration.Recording?)? in
             guard state.run == run else { return nil }
@@ -140,7 +141,7 @@ final class ChannelControl: ControlledChannel {
     }
 
     /// Adopts a new configuration of the recording. With `isChanged`, the configuration overrides an operator's choice.
-    /// Changes that only result from the inputs, such as an additional source to record, do not count as such a change.
+    /// `isChanged` is false for a change that only results from the inputs, such as an additional source to record.
     func configure(recording: ChannelConfiguration.Recording?, isChanged: Bool) {
         state.withLock { state in
             state.configure(recording, of: name)
@@ -157,7 +158,7 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    // MARK: Looking
+    // MARK: State
 
     var report: ChannelReport {
         let (channel, stage, startedAt, wish, recording, isDone) = state.withLock {
@@ -196,13 +197,14 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    /// Whether a recording in the record directory works or is wanted, be it one for clips.
+    /// Whether a recording in the record directory is running or wanted, including a recording that is made only for
+    /// clips.
     var isArchiveBusy: Bool {
         guard let channel = state.withLock({ $0.channel }) else { return false }
         return channel.recordings.first.isBusy || channel.clips.isBusy
     }
 
-    /// Whether a recording in the second directory works or is wanted.
+    /// Whether a recording in the second directory is running or wanted.
     var isSecondBusy: Bool { state.withLock { $0.channel }?.recordings.second.isBusy ?? false }
 
     /// The configured recording.

@@ -96,7 +96,7 @@ struct CtlOutputResumeCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl output retry`: tries an output at once that waits, was refused or has given up.
+/// `relay ctl output retry`: immediately retries an output that waits, was refused or has given up.
 struct CtlOutputRetryCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "retry", abstract: "Tries an output at once that waits, was refused or has given up.")

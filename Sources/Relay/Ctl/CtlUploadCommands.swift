@@ -56,7 +56,7 @@ struct CtlUploads: Decodable {
     }
 }
 
-/// `relay ctl upload retry`: uploads files again that failed or were given up, or one file.
+/// `relay ctl upload retry`: uploads one file again, or all files whose upload failed or was given up.
 struct CtlUploadRetryCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "retry",
@@ -77,7 +77,7 @@ struct CtlUploadRetryCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl upload skip`: gives up the upload of a file.
+/// `relay ctl upload skip`: gives up the upload of one file.
 struct CtlUploadSkipCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "skip", abstract: "Gives the upload of a file up, so that retention may delete it.")

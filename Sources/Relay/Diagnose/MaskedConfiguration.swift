@@ -24,7 +24,7 @@ struct MaskedConfiguration {
 
     private let references: SecretReferences
 
-    /// Masks the file with the tree `root`.
+    /// Masks the configuration file that was parsed to the tree `root`.
     init(_ root: ConfigurationNode, secrets references: SecretReferences = .process) {
         self.references = references
         write(root, key: "", indent: "")

@@ -46,8 +46,8 @@ final class ChannelRun: Sendable {
     let control: ChannelControl
     /// The number that ``control`` has given to this run.
     private let number: Int
-    /// Whether the channel was started together with the process. If its configuration does not fit its input, it then
-    /// ends instead of trying again.
+    /// Whether the channel was started together with the process. If it was, and its configuration does not fit its
+    /// input, the channel ends instead of trying again.
     private let isFirst: Bool
     /// Whether the channel is reopened after a failure.
     private let isLasting: Bool
@@ -126,8 +126,8 @@ final class ChannelRun: Sendable {
     /// The service manager's view of the channel.
     var served: ServedChannel {
         let (channel, wasTried, isOver) = state.withLock { ($0.channel, $0.wasTried, $0.result != nil) }
-        // If a channel is opened only once (`isLasting` is false), these two are reported as false. When such a channel
-        // fails or ends, the process ends too, so the service manager sees the end of the process.
+        // If the channel is opened only once (`isLasting` is false), `wasTried` and `isOver` are reported as false.
+        // When such a channel fails or ends, the process ends too, so the service manager sees the end of the process.
         return ServedChannel(
             name: name, status: channel?.status, wasTried: isLasting && wasTried, isOver: isLasting && isOver,
             heartbeats: channel?.heartbeats ?? [])
@@ -163,7 +163,7 @@ final class ChannelRun: Sendable {
                 return state.isEnding
             }
             let isMisconfigured = result == .failed(.configuration)
-            // Rules that relay refuses to record with must not delete anything either.
+            // If relay refuses to record with the configured retention rules, these rules must not delete files either.
             if isMisconfigured { configureIdleRetention(nil) }
             let isOver = isEnding || !isLasting || result == .done || (isMisconfigured && isFirst && failures == 0)
             if isOver { return result }

@@ -225,7 +225,7 @@ extension Host {
                 state.isEnding = true
                 return state.runs
             }
-            // To cancel the opening of an input may take time. The process does not wait for it, and responds to
+            // Cancelling the opening of an input may take time. The process does not wait for it, and responds to
             // further signals meanwhile.
             changed.signal()
             DispatchQueue.global().async { for run in runs { run.end() } }

@@ -74,8 +74,8 @@ final class HostService: Sendable {
         state = Mutex(State(watchdog: Watchdog(interval: notifier?.watchdog.map { $0 / 2 } ?? Self.usualInterval)))
     }
 
-    /// Starts the reports, on `queue`, on which nothing may block either. Does nothing if there is neither a service
-    /// manager nor a file.
+    /// Starts the reports on `queue`. Nothing may block on `queue`, as on the watched queues. Does nothing if there is
+    /// neither a service manager nor a file.
     func start(on queue: DispatchQueue) {
         guard notifier != nil || file != nil else { return }
         queue.async { [weak self] in self?.turn(on: queue) }

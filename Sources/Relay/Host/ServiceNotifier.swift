@@ -42,9 +42,9 @@ struct ServiceNotifier: Sendable {
     /// The environment variables of the protocol.
     private static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
 
-    /// Reads from `environment` how to reach the service manager; nil if no address is given, or if it is not
-    /// supported. `pid` is this process: if the variables of the watchdog are meant for another process, ``watchdog``
-    /// is nil.
+    /// Reads from `environment` how to reach the service manager; nil if the environment contains no address, or an
+    /// address that is not supported. `pid` is this process: if the variables of the watchdog are meant for another
+    /// process, ``watchdog`` is nil.
     init?(environment: [String: String], pid: Int32 = getpid()) {
         // Other address families, such as vsock, are for the managers of virtual machines, and are not supported.
         guard let name = environment["NOTIFY_SOCKET"], name.hasPrefix("/") || name.hasPrefix("@") else { return nil }
@@ -69,8 +69,8 @@ struct ServiceNotifier: Sendable {
         return ServiceNotifier(environment: environment)
     }
 
-    /// Sends `words` as one message. Returns whether the service manager accepted it. A busy service manager does not;
-    /// the caller may then try again later.
+    /// Sends `words` as one message. Returns whether the service manager accepted the message. A busy service manager
+    /// accepts none; the caller may then try again later.
     @discardableResult
     func send(_ words: Word...) -> Bool {
         let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

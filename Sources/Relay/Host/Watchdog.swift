@@ -3,8 +3,8 @@
 internal import Media
 internal import Networking
 
-/// Decides when the service manager is told that the process is healthy. While a media thread makes no progress, it is
-/// not told.
+/// Decides when to tell the service manager that the process is healthy: regularly, but not while a media thread makes
+/// no progress.
 struct Watchdog {
     /// A thread that makes no progress, and for how long. `channel` is nil for a thread that all channels share.
     struct Silence: Equatable {
@@ -17,7 +17,7 @@ struct Watchdog {
     struct Answer: Equatable {
         /// Whether to tell the service manager that the process is healthy.
         var feeds = false
-        /// The thread whose silence has just become too long; nil if no thread's has.
+        /// The thread whose silence has just become too long; nil if there is no such thread.
         var silent: Silence?
         /// Whether a silence that was reported before is now over.
         var isOver = false

@@ -52,8 +52,8 @@ final class LogWriter: Sendable {
         if let wait { look(in: wait - now) }
     }
 
-    /// Writes how many lines were dropped in intervals that have ended; with `isEnd`, at the end of the process, in all
-    /// intervals.
+    /// Writes how many lines were dropped in the intervals that have ended. At the end of the process (`isEnd`), the
+    /// running intervals are included.
     func tellLeftOut(isEnd: Bool = false) {
         tell(state.withLock { $0.limit.takeEnded(at: isEnd ? .max : clock.now) })
     }

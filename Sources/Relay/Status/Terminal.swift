@@ -51,7 +51,7 @@ final class Terminal: Sendable {
     /// Replaces the status block.
     func show(_ block: [String]) {
         guard showsStatus else { return }
-        // Only the newest block is drawn, also when a terminal continues that was stopped by Ctrl-S.
+        // Only the newest block is drawn, even after the terminal was stopped by Ctrl-S for a while.
         let isQueued = state.withLock { state in
             defer { (state.block, state.isDrawQueued) = (block, true) }
             return state.isDrawQueued

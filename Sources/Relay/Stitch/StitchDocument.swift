@@ -17,7 +17,7 @@ struct StitchDocument: Encodable {
         let copiesAudio: Bool
         /// Why no packet of the clip's audio is copied; nil if some packets are copied, or if the result has no audio.
         let audioReason: String?
-        /// By how much the clip's frames are later than the frame rate requires, in microseconds. They are moved so
+        /// By how many microseconds the clip's frames are later than the frame rate requires. The frames are moved so
         /// that the clip's audio can be copied.
         let moved: Int64
         /// Why none of the clip's frames is copied; empty if some frames are copied.

@@ -21,7 +21,7 @@ struct StitchProject: NodeReader {
     private var directory: URL { URL(fileURLWithPath: path).deletingLastPathComponent() }
     private var transition: StitchTransition?
 
-    /// Whether the name of the file `path` is that of a project.
+    /// Whether the file at `path` has the name of a project.
     static func isProject(_ path: String) -> Bool {
         [".yaml", ".yml", ".json"].contains { path.lowercased().hasSuffix($0) }
     }

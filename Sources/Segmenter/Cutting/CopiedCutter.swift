@@ -37,14 +37,15 @@ struct CopiedCutter: SegmentCutting {
     /// than `absence` before the newest frame. If no frames arrive, it is kept if it is no older than `keptAudio` plus
     /// `absence` before the newest audio. Both are in nanoseconds.
     private static let (absence, keptAudio): (Int64, Int64) = (1_500_000_000, 5_000_000_000)
-    /// The amount of audio after a cut that is kept in memory while no frame has arrived with which the next file can
-    /// begin, in nanoseconds.
+    /// If no frame has arrived with which the next file can begin, this much audio after a cut is kept in memory before
+    /// it is written to the open file; in nanoseconds.
     private static let longestWait: Int64 = 50_000_000
     /// If a file must end and no frame arrives during this much audio, the file ends without a keyframe; in
     /// nanoseconds.
     private static let longestAbsence: Int64 = 10_000_000_000
     private static let trimStep = 1000
-    /// The maximum size of the buffered packets, in bytes, which matters if a keyframe never arrives.
+    /// The maximum total size of the buffered packets, in bytes. It is reached only if no keyframe arrives for a long
+    /// time.
     private static let mostBytes = 192 << 20
     private var bytes = 0
     /// Whether `recent` contains a keyframe.

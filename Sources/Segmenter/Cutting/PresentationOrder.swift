@@ -4,8 +4,8 @@ internal import Media
 
 /// Tracks frames in decoding order, and knows where a file can end so that no frames are missing in presentation order.
 struct PresentationOrder {
-    /// The number of pending frames to write, so that together with the frames on disk they have no gap in presentation
-    /// order. Nil if the frames on disk already have a gap, which only pending or future frames can fill.
+    /// How many of the pending frames can be written so that they and the frames on disk together have no gap in
+    /// presentation order. Nil if the frames on disk already have a gap, which only pending or future frames can fill.
     private(set) var wholePrefix: Int? = 0
 
     /// The time up to which no frame is missing, in ticks of the packets.

@@ -64,8 +64,8 @@ final class FileSynchroniser: Sendable {
         }
     }
 
-    /// Returns the failure to make the file at `path` durable, if there was one. It says nothing about other files,
-    /// which might have been stored correctly.
+    /// Returns the error with which making the file at `path` durable has failed; nil if it has not failed. The error
+    /// concerns only this file: other files might have been stored correctly.
     func failure(of path: String) -> FileFailure? { state.withLock { $0.failures[path] } }
 
     /// Returns the same failure as ``failure(of:)``, and removes it. The operating system also reports such a failure

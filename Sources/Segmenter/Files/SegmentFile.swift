@@ -74,8 +74,8 @@ final class SegmentFile {
     private var newest = Int64.min
     /// Whether anything visible was written.
     private(set) var showsAnything = false
-    /// Program time, in nanoseconds, from which on the next file shows the media that this file also contains; nil if
-    /// there is no such file yet.
+    /// Program time, in nanoseconds, from which on the media in this file is hidden, because the next file shows it;
+    /// nil if no such time was set.
     private var shownEnd: Int64?
     /// The file's size with its index, once the index is written.
     private var finalSize: Int64?
@@ -318,7 +318,7 @@ final class SegmentFile {
         return .finished(record(fileName: fileName, bytes: size))
     }
 
-    /// The record of what was written. It is needed if the disk turns out not to have stored all of it.
+    /// The record of what was written. It is needed if the disk has not stored everything.
     var written: SegmentRecord { record(fileName: name.open, bytes: bytes) }
 
     private func record(fileName: String, bytes: Int64) -> SegmentRecord {

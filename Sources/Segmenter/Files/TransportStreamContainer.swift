@@ -67,7 +67,7 @@ struct TransportStreamContainer: SegmentContainer {
     ) throws(FileFailure) -> Int64 { mediaEnd }
 
     func seal(_ file: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool) throws(FileFailure) {
-        // This releases the reserved space after the end.
+        // The truncation also releases the space that was reserved after the end of the file.
         try file.truncate(to: size)
         if isDurable { try file.synchronise() }
     }

@@ -43,9 +43,9 @@ struct LatencyHistogram {
         maximum = max(maximum, nanoseconds)
     }
 
-    /// Returns an upper bound, in milliseconds, of the percentile `percent`: of the shortest duration that at least
-    /// `percent` percent of the durations do not exceed. The bound is at most twice as long as that duration, or is a
-    /// microsecond.
+    /// Returns an upper bound, in milliseconds, of a percentile. The percentile is the shortest duration that at least
+    /// `percent` percent of the counted durations do not exceed. The bound is at most twice as long as the percentile,
+    /// or is a microsecond.
     private func bound(_ percent: Int) -> Double {
         var seen = 0
         let index = buckets.firstIndex { bucket in

@@ -8,9 +8,9 @@ internal import Media
 ///
 /// A file's apparent age is right only if the wall clock was right when the file ended and is right now. If the clock
 /// was set since then, or is ahead when relay starts, young files look old. So a jump of the wall clock that the
-/// running time does not explain is subtracted from the apparent age of all files from before the jump. This ends when
-/// relay has run for so long that these files are old enough in any case. ``memory(_:)`` returns the jumps for the next
-/// run of relay.
+/// running time does not explain is subtracted from the apparent age of all files from before the jump. The subtraction
+/// ends when relay has run for so long that these files are old enough in any case. ``memory(_:)`` returns the jumps
+/// for the next run of relay.
 ///
 /// All numbers are milliseconds, either of the wall clock or of the running time. The running time is a clock that
 /// cannot be set.
@@ -70,7 +70,7 @@ struct ClockTrust {
     /// clock is wrong by this much, at most a quarter of what `--keep` keeps is deleted too early.
     private static let believedGap: Int64 = 86_400_000
     /// If the wall clock is confirmed, files that became too old while relay was off are deleted step by step. In each
-    /// hour, the files of this many hours are deleted.
+    /// hour of running time, the files of this many hours of recording are deleted.
     private static let catchUp: Int64 = 4
 
     /// The `--keep` limit in milliseconds; nil without `--keep`.

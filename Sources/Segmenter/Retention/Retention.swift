@@ -9,10 +9,10 @@ internal import Synchronization
 /// Deletes the oldest finished files of one channel when the rules require it. It runs on its own queue of low
 /// priority, so that neither media nor the storage guard ever wait for it.
 ///
-/// Free space is checked each second. The directory is looked at only for a reason: too little free space, a file that
-/// was just finished, or a minute since the last look. The first look lists the directory. Each further look reads the
-/// files that the recorder reported, and a bounded number of others in turn (``SegmentInventory``), so that a look costs
-/// the same in an archive of 50,000 files as in one of 500.
+/// Free space is checked each second. The directory is looked at only if there is too little free space, if a file was
+/// just finished, or if the last look was a minute ago. The first look lists the directory. Each further look reads the
+/// files that the recorder reported, and a bounded number of others in turn (``SegmentInventory``). So a look costs the
+/// same in an archive of 50,000 files as in one of 500.
 package final class Retention: RecordingObserver {
     struct State {
         var policy: RetentionPolicy
@@ -188,13 +188,14 @@ package final class Retention: RecordingObserver {
         return inventory?.segments ?? []
     }
 
-    /// What looks have read since the directory was listed, and how often they have asked the vetoes; for tests.
+    /// Tells how much the looks have read since the directory was listed, and how often they have asked the vetoes; for
+    /// tests.
     var work: (read: SegmentInventory.Work, asked: Int) {
         state.withLock { ($0.inventory?.work ?? SegmentInventory.Work(), $0.answers.asked) }
     }
 
-    /// Checks once, and deletes what is due. The timer calls it on retention's queue; without ``start()``, its owner calls
-    /// it, on one thread at a time. Blocks on the disk.
+    /// Checks once, and deletes the files that are due. The timer calls this method on retention's queue. If
+    /// ``start()`` is not used, the owner calls this method, on one thread at a time. Blocks on the disk.
     package func check() {
         do throws(FileFailure) {
             // This throws if the disk of the recordings is not mounted; nothing is deleted then.
@@ -303,7 +304,8 @@ package final class Retention: RecordingObserver {
         // file's space becomes free.
         state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } }
         do throws(FileFailure) {
-            // The attributes can have been read some time ago, and a file that was replaced since can be too young.
+            // The attributes might have been read some time ago, and a younger file might have replaced the file since
+            // then.
             let current = directory.segment(segment.fileName, sequence: segment.sequence)
             guard current == nil || current == segment, try directory.delete(segment, of: channel) else {
                 state.withLock { state in

@@ -49,8 +49,8 @@ struct RetentionPolicy {
     /// A deletion that was made to free disk space, and whose effect on the free space has not been seen yet.
     private struct Attempt {
         var since: Int64
-        /// The lowest free space since the deletion. The lowest value is kept because a file system can free space
-        /// late, while data that is written meanwhile hides this.
+        /// The lowest free space since the deletion. The effect of the deletion is measured from this value, because a
+        /// file system can free space late, and data that is written until then lowers the free space.
         var lowest: Int64
         var bytes: Int64
     }

@@ -3,12 +3,12 @@
 /// Remembers which files the vetoes allow to be deleted, so that a look asks about a bounded number of files, however
 /// many there are.
 ///
-/// Each look passes its files in the same order, the oldest first. The oldest files, which are deleted next, are asked
-/// about in each look, and the others in turn. For the rest, the last answer counts, but only to compute what could be
-/// deleted: before a deletion, ``confirms(_:_:)`` asks again. In an archive of up to twice ``most`` files, each look
-/// asks about all of them.
+/// Each look passes its files in the same order, the oldest first. It asks about the oldest files, which are deleted
+/// next, and about some of the other files in turn. For all other files the last answer counts, but only to compute
+/// what could be deleted: before a deletion, ``confirms(_:_:)`` asks again. In an archive of up to twice ``most``
+/// files, each look asks about all of them.
 struct VetoAnswers: Sendable {
-    /// How many of the oldest files each look asks about, and how many of the others in turn.
+    /// Each look asks about this many of the oldest files, and about as many of the other files in turn.
     static let most = 250
 
     private var answers: [String: Bool] = [:]
@@ -16,7 +16,7 @@ struct VetoAnswers: Sendable {
     private var fresh: Set<String> = []
     /// The number of files that this look has passed so far.
     private var passed = 0
-    /// The first of the other files about which this look asks.
+    /// The number, in the order of the look, of the first of the other files about which this look asks.
     private var turn = VetoAnswers.most
     /// How many files without an answer this look can still ask about.
     private var newcomers = Int.max
@@ -38,8 +38,8 @@ struct VetoAnswers: Sendable {
         if answers.count > 2 * passed + 10_000 { answers.removeAll() }
     }
 
-    /// Whether the next file, called `name`, may be deleted, by `ask` or by an earlier answer. A file without an answer
-    /// may not.
+    /// Whether the next file, called `name`, may be deleted. The answer comes from `ask`, or is an earlier answer.
+    /// Without any answer, the file may not be deleted.
     mutating func mayDelete(_ name: String, _ ask: (String) -> Bool) -> Bool {
         defer { passed += 1 }
         if passed < Self.most || (turn..<turn + Self.most).contains(passed) { return renew(name, ask) }

@@ -195,7 +195,7 @@ package final class StorageGuard: Sendable {
         release()
     }
 
-    /// Checks once. The timer calls it on the guard's queue.
+    /// Checks once. The timer calls this method on the guard's queue.
     func check() {
         let measurement = measure()
         let (written, retained, promised) = (writtenBytes(), retained(), promised())

@@ -37,8 +37,8 @@ struct StoragePolicy {
     /// The last measurement, minus the space that retention has freed. So a deletion does not hide that another program
     /// is writing to the disk.
     private var previous: (time: Int64, free: Int64)?
-    /// The start of the present measurement of the recorder's rate: the time, in nanoseconds, at which the recorder's
-    /// total last grew, or at which the measurement began, and the total at that time.
+    /// The time, in nanoseconds, from which the recorder's rate is measured, and the recorder's total at that time. It
+    /// is the time at which the total last grew, or at which the measurement began.
     private var lastWrite: (time: Int64, written: Int64)?
     /// Smoothed rates in bytes per second. `slope` is the rate at which free space decreases; `ownRate` is the rate at
     /// which the recorder writes.

@@ -173,7 +173,7 @@ static inline int relay_swr_alloc(
 #endif
 }
 
-// Input formats have been constant since FFmpeg 5.0 (libavformat 59).
+// Pointers to input formats have been const since FFmpeg 5.0 (libavformat 59).
 static inline const AVInputFormat *relay_find_input_format(const char *name) { return av_find_input_format(name); }
 
 static inline int relay_open_input(
@@ -185,7 +185,7 @@ static inline int relay_open_input(
 #endif
 }
 
-// The bytes to be written have been constant since FFmpeg 7.0 (libavformat 61).
+// The pointer to the bytes to be written has been const since FFmpeg 7.0 (libavformat 61).
 typedef int (*relay_write_function)(void *opaque, const uint8_t *bytes, int count);
 
 static inline AVIOContext *relay_avio_writer(uint8_t *buffer, int size, void *opaque, relay_write_function write) {

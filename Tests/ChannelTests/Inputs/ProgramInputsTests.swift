@@ -200,7 +200,7 @@ struct ProgramInputsTests {
         let first = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a, backups: [Self.b])) }
         #expect(first?.cause == .configuration && first?.attempt == .openInput(Self.a))
         #expect(first?.description == "The input \(Self.a) cannot be opened: its address is wrong.")
-        // An input without video is an error of the layer below, which the failure keeps.
+        // If an input has no video, the layer below throws an error of its own, which the failure contains.
         media.fail(Self.a, with: nil)
         media.set(Self.a, description(nil))
         let second = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a, backups: [Self.b])) }

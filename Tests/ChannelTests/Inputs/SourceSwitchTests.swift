@@ -14,7 +14,7 @@ import Testing
 
 @Suite("The switch between a source's input and its backups")
 struct SourceSwitchTests {
-    /// Inputs that the test lets deliver. They keep the calls of the switch, and what is wrong with their order.
+    /// Inputs whose state the test sets. They record the calls of the switch, and calls that are wrong in their order.
     private final class Inputs: SwitchedSources {
         enum Call: Equatable {
             case open(Int), close(Int), air(SourceSelector.OnAir)
@@ -104,7 +104,7 @@ struct SourceSwitchTests {
         )
     }
 
-    /// Lets time pass until `condition` holds: 200 ms whenever the switch has looked at its inputs.
+    /// Advances the clock until `condition` holds: by 200 ms each time the switch has checked its inputs.
     private func pass(_ inputs: Inputs, until what: String, _ condition: () -> Bool) throws {
         var reports = inputs.reports
         try eventually(what) {
@@ -162,7 +162,7 @@ struct SourceSwitchTests {
                 #expect(choice.onAir == onAir)
             }
             choice.stop()
-            // The last check of the inputs is over when later work runs.
+            // When this work runs, the last check of the inputs is over.
             let isOver = Atomic(false)
             choice.afterwards { isOver.store(true, ordering: .relaxed) }
             try eventually("the switch is stopped") { isOver.load(ordering: .relaxed) }
@@ -172,7 +172,7 @@ struct SourceSwitchTests {
         }
     }
 
-    @Test("A switch of inputs that was stopped does only the work that is registered for after its end")
+    @Test("A source switch that was stopped runs only the work that was scheduled to follow its end")
     func stopped() throws {
         let (inputs, choice) = (Inputs(), make(2, .init()))
         choice.begin(inputs)
@@ -188,7 +188,7 @@ struct SourceSwitchTests {
         #expect(before == 1 && choice.onAir == nil && inputs.calls == [.open(0)])
     }
 
-    @Test("A switch of inputs holds only a weak reference to its inputs")
+    @Test("A source switch holds only a weak reference to its inputs")
     func released() throws {
         let choice = make(1, .init())
         defer { choice.stop() }
@@ -203,7 +203,7 @@ struct SourceSwitchTests {
 
     // MARK: Answers
 
-    @Test("The first input that is described is used; a later input only if the first has failed or time is up")
+    @Test("A program's first input determines the format; a later input does if the first has failed or time is up")
     func answers() throws {
         let choice = make(2, .init())
         let waiting = StandbySource(name: "waiting", logger: quiet) { _, _ in throw NotAsked() }

@@ -27,7 +27,7 @@ struct EncodedProgramTests {
         return configuration
     }
 
-    /// The program, whose packets are collected.
+    /// Makes a program whose packets are collected.
     private func make(
         _ configuration: ChannelConfiguration, renditions: [String: PacketStream] = [:]
     ) throws -> EncodedProgram {

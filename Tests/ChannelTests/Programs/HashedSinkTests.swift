@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Hashes of a program's frames")
 struct HashedSinkTests {
-    /// What reaches the encoder, in words; an encoder that fails at a given frame.
+    /// An encoder that records its calls as text, and fails at a given frame.
     private final class Next: ProgramSink {
         struct Broken: Error {}
 

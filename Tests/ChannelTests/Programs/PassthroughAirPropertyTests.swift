@@ -22,7 +22,7 @@ struct PassthroughAirPropertyTests {
         timeBase: .milliseconds, decoderConfiguration: SharedBytes([1]))
     private static let audio = TrackDescription(
         audio: .aac, format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]))
-    /// Payloads that all packets share: a few of the largest exceed the limit.
+    /// Payloads that all packets share. A few of the largest payloads together exceed the limit.
     private static let small = [0, 1, 700, 60_000].map { SharedBytes([UInt8](repeating: 0, count: $0)) }
     private static let large = [1, 1 << 20, 5 << 20, 11 << 20].map { SharedBytes([UInt8](repeating: 0, count: $0)) }
 

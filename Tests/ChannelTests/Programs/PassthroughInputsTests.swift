@@ -11,13 +11,13 @@ import Testing
 
 @Suite("A copied program of 1 to 4 inputs, in random sequences")
 struct PassthroughInputsTests {
-    /// Senders of one program, whose stamps have nothing in common, and the time of day.
+    /// Several senders of one program, whose timestamps are not related, and the present time.
     private struct Senders {
         let locations: [String]
         let inputs = FakeInputs()
         let clock = SteppedClock()
         var senders: [FakeSender]
-        /// In milliseconds.
+        /// The present time in milliseconds.
         var time: Int64 = 0
 
         init(_ count: Int, _ random: inout SeededRandom) {
@@ -57,8 +57,8 @@ struct PassthroughInputsTests {
         return configuration
     }
 
-    /// What is true of each program: it begins at 0 with a keyframe, changes its sender at keyframes only, and its
-    /// times increase.
+    /// Checks what must be true of each program: it begins at 0 with a keyframe, changes its sender at keyframes only,
+    /// and its times increase.
     private func check(_ air: CollectedPackets) {
         let frames = air.frames
         #expect(frames.first?.isKeyframe == true && frames.first?.pts == 0)
@@ -93,7 +93,7 @@ struct PassthroughInputsTests {
                     senders.send(living)
                     return bench.air.frames.last?.mark == UInt8(first)
                 }
-                // The thread of a source that was closed delivers what it was blocked with.
+                // The thread of a closed source was blocked with packets, and delivers them now.
                 let before = bench.air.all.count
                 for (index, source) in senders.closed {
                     for packet in senders.senders[index].packets(at: senders.time / 1000 * 1000) {

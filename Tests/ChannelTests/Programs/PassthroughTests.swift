@@ -242,14 +242,14 @@ struct PassthroughTests {
         try eventually("the backup was open") { inputs["srt://b:1"]?.wasStarted == true }
         try eventually("the backup is closed") { inputs["srt://b:1"]?.delivers == false }
         try eventually("the slate has ended") { passthrough.slate?.heartbeat == nil }
-        // `run` closes all inputs, too: it begins only now, so that it is `stop` alone that has closed them.
+        // `run` closes all inputs, too. It begins only now, so the inputs above were closed by `stop` alone.
         bench.begin()
         try eventually("the program ends") { bench.end == .done }
     }
 
     // MARK: Inputs that are opened again
 
-    @Test("A packet from before an input was reopened that is delivered afterwards does not go on air")
+    @Test("If an input was reopened, packets of its previous opening that are delivered late do not go on air")
     func late() throws {
         let (clock, inputs) = (SteppedClock(), FakeInputs())
         inputs.set(Self.location, sender.description())
@@ -269,7 +269,7 @@ struct PassthroughTests {
             inputs[Self.location] !== first && inputs[Self.location]?.delivers == true
         }
         let (second, before) = (try #require(inputs[Self.location]), bench.air.all.count)
-        // The stamps of the two openings have nothing in common.
+        // The timestamps of the two openings are not related.
         for packet in sender.packets(at: 9000) { first.deliverLate(packet, at: Timestamp(milliseconds: time)) }
         #expect(bench.air.all.count == before)
         let again = FakeSender(2, offset: 500_000)

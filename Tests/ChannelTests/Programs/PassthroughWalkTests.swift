@@ -10,7 +10,7 @@ import Testing
 
 @Suite("A copied program with random inputs")
 struct PassthroughWalkTests {
-    /// Three senders, of which any may be open, and one is on air.
+    /// Three senders. Any of them can be open, and one is on air.
     private struct Walk {
         let senders = (0..<3).map { FakeSender(UInt8($0), offset: Int64($0) * 1_000_000) }
         let out = CollectedPackets()

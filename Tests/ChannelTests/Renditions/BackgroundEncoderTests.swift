@@ -59,7 +59,7 @@ struct BackgroundEncoderTests {
 
         /// The numbers of the frames that were published.
         var numbers: [Int64] { packets.frames.map(\.pts) }
-        /// The log at the end about frames that were dropped in all.
+        /// The log lines that tell at the end how many frames were dropped in total.
         var lastWords: [String] { log.lines(containing: "frames were left out of the rendition small") }
     }
 

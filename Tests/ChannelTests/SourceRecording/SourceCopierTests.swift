@@ -15,7 +15,7 @@ import Testing
 
 @Suite("Copying a source's packets into its recording")
 struct SourceCopierTests {
-    /// A source that is shown as much later as its times say.
+    /// Times of a source that the program shows `later` nanoseconds after the source's own time.
     private final class Times: SourceTimes {
         let later: Int64
 
@@ -39,7 +39,7 @@ struct SourceCopierTests {
         hub.add(packets)
     }
 
-    /// A feed whose packets are in the program `later` milliseconds after the sender's time.
+    /// Returns a feed whose packets the program shows `later` milliseconds after the sender's time.
     private func feed(later: Int64) -> SourceFeed {
         let feed = SourceFeed(
             pacing: .live(frameRate: Self.rate), frameRate: Self.rate, audio: .program, keepsPackets: .seconds(1))
@@ -86,7 +86,7 @@ struct SourceCopierTests {
         let times = packets.frames.map { $0.ptsNanoseconds / 1_000_000 }
         #expect(times == Array(stride(from: Int64(400), to: 2400, by: 40)))
         #expect(packets.frames.first?.isKeyframe == true && log.lines.isEmpty)
-        // What comes after the end is not recorded.
+        // Packets that come after the end are not recorded.
         let count = packets.all.count
         copier.finish()
         run(copier, 60..<100, showing: feed)
@@ -137,7 +137,7 @@ struct SourceCopierTests {
         #expect(packets.all.isEmpty && copier.coding == .waiting)
         send(FakeSender(1), stride(from: 2000, to: 3000, by: 40), to: feed)
         run(copier, 60..<61, showing: feed)
-        // Everything up to the program's frame comes at once, and is not recorded again.
+        // All packets up to the program's frame are recorded now. The second call records none of them again.
         #expect(packets.frames.map { $0.ptsNanoseconds / 40_000_000 } == Array(50...60))
         run(copier, 60..<61, showing: feed)
         #expect(packets.frames.count == 11)

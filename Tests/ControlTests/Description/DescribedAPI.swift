@@ -7,8 +7,8 @@ import Testing
 
 @testable import Control
 
-/// The operations in the API's description, as far as tests derive requests from them. It is read here again, and not
-/// with the server's own reader, so that a fault of that reader is found.
+/// The operations in the API's description, with the values from which tests derive requests. The tests have a parser
+/// of their own, so that they find faults of the server's parser.
 struct DescribedAPI {
     /// One operation.
     struct Operation: CustomStringConvertible {
@@ -31,7 +31,7 @@ struct DescribedAPI {
                 .joined(separator: "/")
         }
 
-        /// The path on the channel that exists, of things that do not exist.
+        /// The operation's path on the existing channel, with identifiers of things that do not exist.
         var samplePath: String { filled { $0 == "channel" ? "main" : "1" } }
     }
 
@@ -46,7 +46,7 @@ struct DescribedAPI {
 
     let operations: [Operation]
 
-    /// The methods that the description lists for each path, and HEAD where GET is among them.
+    /// The methods that the description lists for each path, and also HEAD if the path has GET.
     var methods: [String: Set<HTTPRequest.Method>] {
         Dictionary(grouping: operations, by: \.path).mapValues { operations in
             let methods = Set(operations.map(\.method))
@@ -169,7 +169,7 @@ private struct Document: Decodable {
             query: query)
     }
 
-    /// The role in the sentence "Needs the role …"; none for an operation without security.
+    /// Returns the role in the sentence "Needs the role …"; `none` for an operation without security.
     private func role(of operation: Operation, _ name: String) throws -> ControlRole {
         let text = operation.description ?? ""
         let word = text.firstMatch(of: /Needs the role ([a-z]+)\./).map { String($0.1) }

@@ -7,8 +7,8 @@ import Testing
 
 @testable import Control
 
-/// Requests that are derived from the API's description: each operation by each kind of client, from each origin and to
-/// each host name.
+/// Requests that are derived from the API's description: each operation is requested by each kind of client, from each
+/// origin and under each host name.
 @Suite("Access to each operation of the API's description")
 struct DescribedAccessTests {
     /// Each origin of a request to the server's own name, and requests to other names.
@@ -21,7 +21,8 @@ struct DescribedAccessTests {
 
     init() throws { api = try DescribedAPI() }
 
-    /// The status with which a server with tokens refuses a request before the operation runs; nil if it does not.
+    /// Returns the status with which a server with tokens refuses a request before the operation runs; nil if it admits
+    /// the request.
     private func refusal(
         of client: TrialClient, _ origin: TrialOrigin, _ host: TrialHost, _ operation: DescribedAPI.Operation
     ) -> Int? {
@@ -36,10 +37,10 @@ struct DescribedAccessTests {
         return client.role < operation.role ? 403 : nil
     }
 
-    /// Whether the status says that the client may not do this.
+    /// Whether the status means that the client is not allowed to do this.
     private func isDenial(_ status: Int) -> Bool { [401, 403, 429].contains(status) }
 
-    @Test("The description names the role that the server asks for in each operation")
+    @Test("For each operation the API's description names the role that the server requires")
     func roles() throws {
         let endpoints = DescribedTrial().endpoints
         #expect(api.operations.count > 60)
@@ -49,7 +50,7 @@ struct DescribedAccessTests {
         }
     }
 
-    @Test("Each operation answers each client, origin and host name as its role says, and shows no secret")
+    @Test("Each operation admits or refuses each client, origin and host name by its role, and shows no secret")
     func access() async throws {
         let trial = DescribedTrial()
         for operation in api.operations {
@@ -72,7 +73,7 @@ struct DescribedAccessTests {
         #expect(trial.log.lines == [])
     }
 
-    @Test("A server without tokens lets each client do everything, except under a foreign name or from a foreign page")
+    @Test("A server without tokens admits every request, unless its host name or the page that sends it is foreign")
     func withoutTokens() async throws {
         let trial = DescribedTrial(hasTokens: false)
         for operation in api.operations {
@@ -95,7 +96,7 @@ struct DescribedAccessTests {
     }
 
     @Test(
-        "Each file of the page is served to each client under the server's name, with a policy that allows only its own"
+        "The web page's files are served to every client, but not under a foreign name, and allow only own scripts"
     )
     func page() async throws {
         let trial = DescribedTrial()

@@ -17,7 +17,7 @@ struct DescribedQueryTests {
         return Endpoint(method, String(parts[1]), .view) { _ in Response(status: .ok) }
     }
 
-    /// The reason for which a request with `query` is refused; nil if it is not.
+    /// Returns the refusal of a request with `query`; nil if the request is accepted.
     private func refusal(_ operation: String, _ query: String) throws -> Refusal? {
         let endpoint = try #require(self.endpoint(operation))
         do throws(Refusal) {
@@ -47,7 +47,7 @@ struct DescribedQueryTests {
         #expect(DescribedQuery.rules[channel] == nil)
     }
 
-    @Test("A query parameter with a rule may occur several times if each value is allowed, and a refusal says the rule")
+    @Test("A query parameter may occur several times if each value is allowed; a refusal states the allowed values")
     func refusals() throws {
         let events = "GET /v1/events"
         for query in ["", "?other=AAA", "?meters=0&meters=1", "?lastEventId=0&meters=1"] {
@@ -65,7 +65,7 @@ struct DescribedQueryTests {
         #expect(try refusal(thumbnail, "?source=")?.detail == "source has 1 or more characters.")
     }
 
-    @Test("Every HTTP response forbids pages of other origins to load it")
+    @Test("Every HTTP response forbids web pages of other origins to load that response")
     func sharing() async throws {
         let gate = RequestGate(settings: ControlSettings(), tokens: TokenGuard([]), isLocal: false)
         let events = Endpoint(.get, "/v1/events", .view) { _ in Response(status: .ok) }

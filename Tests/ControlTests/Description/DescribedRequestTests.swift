@@ -6,7 +6,7 @@ import Testing
 
 @testable import Control
 
-/// Requests that are derived from the API's description, of a client that may do everything.
+/// Requests that are derived from the API's description. The client has the role `operate`, and so may do everything.
 @Suite("Requests to each operation of the API's description")
 struct DescribedRequestTests {
     private let api: DescribedAPI
@@ -14,7 +14,7 @@ struct DescribedRequestTests {
 
     init() throws { api = try DescribedAPI() }
 
-    @Test("A method that the description does not list for a path is answered with 405 and the methods that it lists")
+    @Test("A method that the API's description lacks for a path gets status 405 and the list of described methods")
     func methods() async throws {
         let brew = try #require(HTTPRequest.Method("BREW"))
         let all: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options, .trace, brew]
@@ -36,7 +36,7 @@ struct DescribedRequestTests {
         #expect(api.methods.count > 40)
     }
 
-    @Test("HEAD of each path that has GET is answered with the status and headers of GET, and without a body")
+    @Test("A HEAD request for a path that has GET gets the status and headers of GET, and no body")
     func heads() async throws {
         let gets = api.operations.filter { $0.method == .get }
         #expect(gets.count > 20)
@@ -47,7 +47,7 @@ struct DescribedRequestTests {
                     let get = try await trial.ask(.get, path, by: client)
                     let head = try await trial.ask(.head, path, by: client)
                     #expect(head.status == get.status && head.body.isEmpty, "\(path), \(client)")
-                    // The length of the metrics changes with their numbers, and the event stream has no length.
+                    // The length of the metrics changes with their values, and the event stream has no length.
                     var (expected, headers) = (get.headers, head.headers)
                     (expected[.contentLength], headers[.contentLength]) = (nil, nil)
                     #expect(headers == expected && head.faults == [], "\(path), \(client)")
@@ -56,7 +56,7 @@ struct DescribedRequestTests {
         }
     }
 
-    @Test("A value of a query outside the description's bounds is refused with 400, and one at the bounds is not")
+    @Test("A query value outside of the described bounds gets status 400, and a value at a bound does not")
     func queries() async throws {
         let limited = api.operations.filter { !$0.query.isEmpty }
         #expect(limited.count > 15)
@@ -79,7 +79,7 @@ struct DescribedRequestTests {
         }
     }
 
-    @Test("Whatever body an operation gets, its answer has a described status and type, and no secret")
+    @Test("Whatever body a request has, the response has a status and type of the API's description, and no secret")
     func bodies() async throws {
         let types = ["application/json", "application/yaml", "text/plain", "application/json; charset=utf-8", nil]
         let bodies = [
@@ -101,7 +101,7 @@ struct DescribedRequestTests {
         #expect(trial.log.lines == [])
     }
 
-    @Test("Whatever stands in place of a path's parameters, the answer is described and sets no header")
+    @Test("Whatever the parameters in a path are, the response is one of the API's description and sets no cookie")
     func paths() async throws {
         let values = [
             "%00", "%FF", "..", ".", "%2e%2e", "..%2F..%2Fetc%2Fpasswd", "x%0D%0ASet-Cookie:%20a=b", "{channel}", "*",

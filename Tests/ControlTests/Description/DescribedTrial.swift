@@ -25,14 +25,14 @@ enum TrialClient: CaseIterable {
     }
 }
 
-/// The page that sends a request, as the browser tells it.
+/// The origin of the web page that sends a request, as the browser states it.
 enum TrialOrigin: CaseIterable {
     case none, own, foreign, null, otherSite
 
     var isForeign: Bool { [.foreign, .null, .otherSite].contains(self) }
 }
 
-/// The name by which a request calls the server.
+/// The host name of the server in a request.
 enum TrialHost: CaseIterable {
     case own, foreign, missing
 
@@ -45,7 +45,7 @@ enum TrialHost: CaseIterable {
     }
 }
 
-/// A server's answer, with its body unless that has no end.
+/// A server's response, with its body unless the body is endless.
 struct TrialAnswer {
     let status: Int
     let headers: HTTPFields
@@ -56,7 +56,7 @@ struct TrialAnswer {
     func header(_ name: String) -> String? { HTTPField.Name(name).flatMap { headers[$0] } }
 }
 
-/// The server's own handler of requests, on a host of scripted channels and without a network.
+/// The server's own request handler, on a ``FakeHost`` and without a network.
 struct DescribedTrial {
     static let tokens = [
         ControlSettings.Token(role: .view, secret: "looking-only-1"),
@@ -70,7 +70,7 @@ struct DescribedTrial {
     private let cookie: String
     private let responder: ControlResponder
 
-    /// A server with both tokens, or without tokens.
+    /// Creates the handler of a server with both tokens, or without tokens.
     init(hasTokens: Bool = true) {
         var settings = ControlSettings()
         settings.tokens = hasTokens ? Self.tokens : []
@@ -84,12 +84,12 @@ struct DescribedTrial {
             logger: log.logger)
     }
 
-    /// Sends a request and returns the answer. An unlimited body, of the event stream, is not read.
+    /// Sends a request and returns the response. The endless body of the event stream is not read.
     func ask(
         _ method: HTTPRequest.Method, _ path: String, by client: TrialClient = .operateToken,
         from origin: TrialOrigin = .none, to host: TrialHost = .own, body: String? = nil, type: String? = nil
     ) async throws -> TrialAnswer {
-        // Otherwise wrong tokens would be too many.
+        // Without this pause, there would be too many wrong tokens in a short time.
         clock.advance(by: .seconds(30))
         var headers = HTTPFields()
         headers[.authorization] = authorization(of: client)
@@ -136,8 +136,7 @@ struct DescribedTrial {
 extension TrialAnswer {
     private static let secrets = ["looking-only-1", "everything-22", "wrong-guess-3", "wrong-session-4"]
 
-    /// What is wrong with this answer, whatever was asked: a failure of the server, a secret, or a missing header of
-    /// safety.
+    /// The faults that are faults in any response: a failure of the server, a secret, or a missing security header.
     var faults: [String] {
         var faults: [String] = []
         if status >= 500, status != 503 { faults.append("status \(status)") }
@@ -161,7 +160,7 @@ extension TrialAnswer {
         return faults
     }
 
-    /// What is wrong with the problem details of an answer that refuses something, and has a body.
+    /// The faults in the problem details of a response that refuses a request and has a body.
     var problemFaults: [String] {
         guard status >= 400 else { return [] }
         var faults: [String] = []
@@ -180,7 +179,8 @@ extension TrialAnswer {
         return faults
     }
 
-    /// What this answer has that `operation` does not describe: its status, or its media type.
+    /// Returns the parts of this response that the description of `operation` does not contain: the status or the media
+    /// type.
     func undescribed(by operation: DescribedAPI.Operation) -> [String] {
         guard let types = operation.responses[status] else { return ["status \(status) is not described"] }
         guard let type, !types.isEmpty, !types.contains(type) else { return [] }

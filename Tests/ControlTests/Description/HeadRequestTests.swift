@@ -15,7 +15,7 @@ import Testing
 
 @Suite("HEAD requests and methods that a path does not have")
 struct HeadRequestTests {
-    /// A program that is on air until it ends.
+    /// A program that is on air until ``end()`` is called.
     private final class Show: Sendable {
         private struct NoKeyframes: KeyframeRequester {
             func requestKeyframe(at programTime: Int64?) {}
@@ -33,7 +33,7 @@ struct HeadRequestTests {
         func end() { current.withLock { $0 = nil } }
     }
 
-    /// A stream, as long as anything else keeps it.
+    /// A weak reference to a stream; nil when the stream was released.
     private final class Observed {
         weak var stream: PacketStream?
         init(_ stream: PacketStream?) { self.stream = stream }

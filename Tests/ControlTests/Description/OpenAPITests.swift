@@ -35,7 +35,7 @@ struct OpenAPITests {
             let items: Items?
         }
 
-        /// The items of a list; strings and numbers have no properties.
+        /// The items of a list; if they are strings or numbers, they have no properties.
         struct Items: Decodable {
             let required: [String]?
             let properties: [String: Ignored]?

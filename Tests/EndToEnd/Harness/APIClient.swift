@@ -3,19 +3,19 @@
 import Foundation
 import TestSupport
 
-/// Asks a relay by HTTP, with curl.
+/// Sends requests to the HTTP API of a relay with curl.
 struct APIClient {
-    /// `http://host:port`.
+    /// The server's address, as `http://host:port`.
     let base: String
-    /// Shown with each request; nil for none.
+    /// The token that is sent with each request; nil for no token.
     var token: String?
 
-    /// What was answered.
+    /// The answer to a request.
     struct Answer {
         let status: Int
         let body: String
 
-        /// The body as JSON.
+        /// Parses the body as JSON.
         func json() throws -> [String: Any] {
             try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any] ?? [:]
         }
@@ -35,12 +35,13 @@ struct APIClient {
         return Answer(status: Int(lines.last ?? "") ?? 0, body: lines.dropLast().joined(separator: "\n"))
     }
 
-    /// What is known of an output.
+    /// Returns the status of an output.
     func output(_ name: String, of channel: String = "relay") async throws -> [String: Any] {
         try await ask("GET", "/v1/channels/\(channel)/outputs/\(name)").json()
     }
 
-    /// What comes in so many seconds of an answer that has no end of its own; into `file` if there is one.
+    /// Returns what is received within `seconds` seconds from a response that has no end. If `file` is given, writes it
+    /// to this file.
     func stream(_ path: String, seconds: Int, headers: [String] = [], to file: String? = nil) async throws -> String {
         var arguments = ["-c", "curl \"$@\" || true", "sh", "-sN", "--max-time", "\(seconds)", base + path]
         for header in headers { arguments += ["-H", header] }

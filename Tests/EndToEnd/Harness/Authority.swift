@@ -2,9 +2,9 @@
 
 import Foundation
 
-/// An authority of the test's own and the certificates that it issues, made by the openssl program.
+/// A certificate authority of the test, and the certificates that it issues. The openssl program makes them.
 struct Authority {
-    /// A certificate with its key, as files.
+    /// A certificate and its key, as paths of files.
     struct Certificate {
         let certificate: String
         let key: String
@@ -13,7 +13,7 @@ struct Authority {
     private let directory: TemporaryDirectory
     private let root: Certificate
 
-    /// The authority's certificate, for those who trust it.
+    /// The path of the authority's own certificate, for clients that trust the authority.
     var path: String { root.certificate }
 
     init() async throws {
@@ -29,7 +29,7 @@ struct Authority {
         ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path]
     }
 
-    /// A certificate for `names`, such as `DNS:localhost`, that is valid from now for `days`.
+    /// Issues a certificate for `names`, such as `DNS:localhost`, that is valid from now for `days`.
     func issue(_ names: String, days: Int = 2) async throws -> Certificate {
         let name = "leaf\(fileNames(in: directory.path).count)"
         let (request, extensions) = (directory.file("\(name).csr"), directory.file("\(name).ext"))

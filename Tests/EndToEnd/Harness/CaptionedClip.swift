@@ -3,10 +3,10 @@
 import Foundation
 import TestSupport
 
-/// A clip whose frames carry closed captions, and what captions a file has.
+/// Makes a clip whose frames contain closed captions, and reads the captions of a file.
 enum CaptionedClip {
-    /// Makes `path`: H.264 at 320 by 180 and 25 frames a second without B-frames, and AAC. Frame n has 2 bytes of CEA-608 that
-    /// say which it is, as ATSC A/53 (part 4, 6.2.3) puts them into supplemental information.
+    /// Makes `path`: H.264 at 320 by 180 and 25 frames per second without B-frames, and AAC. Frame n contains 2 bytes
+    /// of CEA-608 that identify it, in an SEI message as ATSC A/53 (part 4, 6.2.3) requires.
     static func make(_ path: String, seconds: Int, in directory: TemporaryDirectory) async throws {
         let (plain, captioned) = (directory.file("plain.h264"), directory.file("captioned.h264"))
         try await Clip.make(
@@ -28,7 +28,7 @@ enum CaptionedClip {
                 + ["-map", "0:v", "-c:v", "copy", "-map", "1:a", "-c:a", "aac", "-ac", "2"])
     }
 
-    /// What frame `number` says, as `cc_data` has it.
+    /// Returns the caption of frame `number` in the form of `cc_data`.
     static func data(of number: Int) -> [UInt8] {
         func odd(_ value: Int) -> UInt8 { UInt8(value) | (value.nonzeroBitCount % 2 == 0 ? 0x80 : 0) }
         return [0xFC, odd(0x20 + number % 90), odd(0x21 + number / 90)]
@@ -39,7 +39,7 @@ enum CaptionedClip {
         return [4, UInt8(payload.count)] + payload + [0x80]
     }
 
-    /// The captions of the file at `path` in the order in which they are shown, as ffmpeg decodes them.
+    /// Returns the captions of the file at `path` in presentation order, as ffmpeg decodes them.
     static func captions(_ path: String) async throws -> [UInt8] {
         let directory = try TemporaryDirectory()
         let file = directory.file("captions")

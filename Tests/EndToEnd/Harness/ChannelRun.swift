@@ -7,7 +7,8 @@ import TestSupport
 @testable import Channel
 @testable import Relay
 
-/// Runs a channel in this process while `changes` happen to it, and returns how it ended. If they throw, it is ended.
+/// Runs a channel in this process while `changes` happen to it, and returns how it ended. If `changes` throws, the
+/// channel is ended.
 func runChannel(
     _ configuration: ChannelConfiguration, _ changes: @escaping @Sendable (Channel) async throws -> Void
 ) async throws -> ChannelEnd {

@@ -3,7 +3,7 @@
 import Foundation
 import TestSupport
 
-/// A program that a test runs: its output goes to files, and it does not outlive this object.
+/// A program that a test runs. Its output goes to files. The program is ended when this object is released.
 final class ChildProcess: Sendable {
     /// How a program ended.
     enum Ending: Equatable {
@@ -17,8 +17,8 @@ final class ChildProcess: Sendable {
     private let errorPath: String
     private let directory: TemporaryDirectory
 
-    /// Starts `program`, a name in the PATH or a path. Standard output goes to `output`, or is kept. `environment` is set
-    /// besides this process's own.
+    /// Starts `program`, which is a name in the PATH or a path. Standard output goes to the file `output`, or is kept.
+    /// `environment` is added to the environment of this process.
     init(
         _ program: String, _ arguments: [String], environment: [String: String] = [:], output: String? = nil
     ) throws {
@@ -54,21 +54,21 @@ final class ChildProcess: Sendable {
     var pid: pid_t { process.processIdentifier }
     var isRunning: Bool { process.isRunning }
 
-    /// What it has written to standard output.
+    /// The text that the program has written to standard output.
     var output: String { Self.text(outputPath) }
-    /// What it has written to standard error.
+    /// The text that the program has written to standard error.
     var errors: String { Self.text(errorPath) }
 
     private static func text(_ path: String) -> String {
         String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
     }
 
-    /// Sends a signal, if it still runs.
+    /// Sends a signal if the program is still running.
     func signal(_ number: Int32) {
         if process.isRunning { kill(process.processIdentifier, number) }
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the program.
     @discardableResult
     func ending(within limit: Duration) async throws -> Ending {
         do {
@@ -80,7 +80,7 @@ final class ChildProcess: Sendable {
             ? .exited(process.terminationStatus) : .killed(signal: process.terminationStatus)
     }
 
-    /// A line of `/proc/<pid>/status` in KiB, such as `VmRSS`.
+    /// Returns a line of `/proc/<pid>/status` in KiB, such as `VmRSS`.
     func memory(_ field: String) throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix(field + ":") }
@@ -89,7 +89,7 @@ final class ChildProcess: Sendable {
         return kibibytes
     }
 
-    /// The paths of the files that it has open.
+    /// The paths of the files that the program has open.
     var openFiles: [String] {
         fileNames(in: "/proc/\(pid)/fd").compactMap {
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/\($0)")
@@ -97,7 +97,7 @@ final class ChildProcess: Sendable {
     }
 }
 
-/// Runs a program to its end, which must be a good one, and returns what it wrote.
+/// Runs a program to its end, and returns what it wrote. Throws if the program fails.
 @discardableResult
 func run(
     _ program: String, _ arguments: [String], output: String? = nil, within limit: Duration = .seconds(60)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Files to play, made for one test.
+/// Makes files to play for a test.
 enum Clip {
-    /// The test signal at 320 by 180 and 30 frames a second, with numbers from 0, and noise over all but the numbers,
-    /// which no encoder makes small.
+    /// Makes the test signal at 320 by 180 and 30 frames per second, with numbers from 0. Everything except the numbers
+    /// is covered with noise, which no encoder can compress well.
     static func noisy(seconds: Int, in directory: TemporaryDirectory) async throws -> String {
         let plain = directory.file("plain")
         let result = try await RelayProcess.run(

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// One hash for each coded frame and piece of audio of the file at `path`, with its time.
+/// Returns a hash and the time of each coded frame and audio packet of the file at `path`.
 func codedPackets(of path: String) async throws -> [String] {
     let directory = try TemporaryDirectory()
     let hashes = directory.file("hashes")

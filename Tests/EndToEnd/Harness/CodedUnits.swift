@@ -2,15 +2,15 @@
 
 import Foundation
 
-/// What a file holds as it was coded: the NAL units of H.264 or HEVC but parameter sets and delimiters, and the frames of
-/// AAC.
+/// The coded data of a file: the NAL units of H.264 or HEVC except parameter sets and access unit delimiters, and the
+/// frames of AAC.
 struct CodedUnits: Equatable {
-    /// Slices and supplemental information, in decoding order.
+    /// Slices and SEI messages, in decoding order.
     var video: [[UInt8]] = []
-    /// Access units without ADTS.
+    /// AAC access units without ADTS headers.
     var audio: [[UInt8]] = []
 
-    /// Reads the units of the file at `path`, which ffmpeg can read, with H.264 or HEVC.
+    /// Reads the units of the file at `path`, which must be readable by ffmpeg and contain H.264 or HEVC.
     init(_ path: String, isHEVC: Bool = false) async throws {
         let directory = try TemporaryDirectory()
         let (video, audio) = (directory.file("video.h264"), directory.file("audio.aac"))
@@ -28,7 +28,7 @@ struct CodedUnits: Equatable {
         self.audio = Self.frames(try Data(contentsOf: URL(fileURLWithPath: audio)))
     }
 
-    /// Slices and supplemental information: ITU-T H.264, table 7-1; H.265, table 7-1.
+    /// Whether a NAL unit with this header is a slice or an SEI message (ITU-T H.264, table 7-1; H.265, table 7-1).
     private static func isKept(_ header: UInt8, isHEVC: Bool) -> Bool {
         isHEVC ? header >> 1 & 0x3F < 32 || [39, 40].contains(header >> 1 & 0x3F) : (1...6).contains(header & 0x1F)
     }

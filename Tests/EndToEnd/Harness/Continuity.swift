@@ -2,9 +2,10 @@
 
 import Foundation
 
-/// The continuity counters of a received transport stream (ISO/IEC 13818-1, 2.4.3.3). Null packets have none.
+/// Checks the continuity counters of a received transport stream (ISO/IEC 13818-1, 2.4.3.3). Null packets have no
+/// counter.
 enum Continuity {
-    /// Describes each place where a counter breaks; empty if every TS packet that was sent is there.
+    /// Describes each discontinuity of a counter; empty if every TS packet that was sent is in the file.
     static func errors(_ path: String) throws -> [String] {
         let data = try Data(contentsOf: URL(fileURLWithPath: path), options: .mappedIfSafe)
         guard data.count >= 188 else { throw HarnessFailure("\(path) is empty.") }

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// The audio of a received or recorded file, left channel, as the ffmpeg program decodes it.
+/// The left audio channel of a received or recorded file, as the ffmpeg program decodes it.
 struct DecodedAudio {
     static let rate = 48_000
     let samples: [Float]
@@ -19,7 +19,8 @@ struct DecodedAudio {
 
     init(samples: [Float]) { self.samples = samples }
 
-    /// The samples at which the test signal's beeps begin: loud after half a second without.
+    /// The samples at which the beeps of the test signal begin. A beep is loud audio after half a second without loud
+    /// audio.
     var beeps: [Int] {
         var result: [Int] = []
         var lastLoud = -Self.rate
@@ -40,8 +41,8 @@ struct DecodedAudio {
         return (sum / Double(max(1, range.count))).squareRoot()
     }
 
-    /// The root mean square of the difference from the test signal, whose beeps last `beepLength` samples from each
-    /// full second on.
+    /// The root mean square of the difference from the test signal, whose beeps begin at each full second and last
+    /// `beepLength` samples.
     func error(in range: Range<Int>, beepLength: Int) -> Double {
         var sum = 0.0
         let range = range.clamped(to: samples.indices)
@@ -56,12 +57,12 @@ struct DecodedAudio {
     }
 }
 
-/// How much later than its flash each of the test signal's beeps comes, in milliseconds.
+/// How much later each beep of the test signal comes than its flash, in milliseconds.
 struct AVOffset {
     let milliseconds: [Double]
 
-    /// The first milliseconds of a beep that begins with a clip may be faded in: beeps at `joins`, in seconds, do not
-    /// count.
+    /// Measures `path`. Beeps at `joins`, in seconds, do not count, because a beep with which a clip begins may be
+    /// faded in during its first milliseconds.
     init(_ path: String, frames: DecodedFrames, joins: [Double] = []) async throws {
         let frameTimes = try await Probe.times(path, "v:0")
         guard let audioStart = try await Probe.times(path, "a:0").first, frameTimes.count == frames.flashes.count else {
@@ -80,6 +81,6 @@ struct AVOffset {
         }
     }
 
-    /// The largest offset to either side.
+    /// The largest offset in either direction.
     var worst: Double { milliseconds.map(abs).max() ?? .infinity }
 }

@@ -5,12 +5,12 @@ import Ingest
 
 /// The frames of a received or recorded file, as the ffmpeg program decodes them.
 struct DecodedFrames {
-    /// The machine-readable number in each frame; nil for a frame without one.
+    /// The machine-readable number of each frame; nil for a frame without a number.
     let counters: [UInt32?]
-    /// Whether the test signal's flash is on, for each frame.
+    /// For each frame, whether the flash of the test signal is on.
     let flashes: [Bool]
 
-    /// Decodes `path`, whose frames are of this size.
+    /// Decodes `path`, whose frames have this size.
     init(_ path: String, width: Int = 320, height: Int = 180) async throws {
         let directory = try TemporaryDirectory()
         let raw = directory.file("frames")
@@ -37,20 +37,20 @@ struct DecodedFrames {
         self.flashes = flashes
     }
 
-    /// The middle of the field that flashes: below the bars and the moving square, in the right quarter.
+    /// The center of the field that flashes: below the bars and the moving square, in the right quarter.
     private static func flashField(width: Int, usableHeight: Int) -> (x: Int, y: Int) {
         let top = usableHeight * 6 / 10 + usableHeight / 8
         return (width * 7 / 8, (top + usableHeight) / 2)
     }
 
-    /// Where the numbers do not go up by one, in words; empty if every frame is there once and in order.
+    /// Describes each place where the numbers do not increase by one; empty if every frame is there once and in order.
     var breaks: [String] { Self.breaks(in: counters) }
 
-    /// As ``breaks``, but for the last three frames. A file that was interrupted ends in decoding order: of two
-    /// B-frames and the frame behind them, the latter comes first.
+    /// The same as ``breaks``, without the last three frames. An interrupted file ends in decoding order: the frame
+    /// after two B-frames precedes them.
     var breaksBeforeEnd: [String] { Self.breaks(in: counters.dropLast(3)) }
 
-    /// As ``breaks``, of any numbers.
+    /// Returns the same as ``breaks``, for any numbers.
     static func breaks(in counters: [UInt32?]) -> [String] {
         zip(counters, counters.dropFirst()).enumerated().compactMap { index, pair in
             guard let before = pair.0, let after = pair.1 else { return "no number at frame \(index) or behind it" }
@@ -58,16 +58,16 @@ struct DecodedFrames {
         }
     }
 
-    /// The first and the last number.
+    /// The range from the first to the last number.
     var span: ClosedRange<UInt32>? {
         guard let first = counters.first ?? nil, let last = counters.last ?? nil, first <= last else { return nil }
         return first...last
     }
 }
 
-/// What the ffprobe program says of a file.
+/// Reads properties of files with the ffprobe and ffmpeg programs.
 enum Probe {
-    /// The presentation times in seconds of the frames (`v:0`) or pieces of audio (`a:0`).
+    /// Returns the presentation times, in seconds, of the frames (`v:0`) or audio packets (`a:0`).
     static func times(_ path: String, _ stream: String) async throws -> [Double] {
         let text = try await run(
             "ffprobe",
@@ -76,7 +76,7 @@ enum Probe {
         return text.split(whereSeparator: \.isWhitespace).compactMap { Double($0.prefix { $0 != "," }) }
     }
 
-    /// The first packet's flags: it begins with `K` if it is a keyframe.
+    /// Returns the flags of the first packet; they begin with `K` if it is a keyframe.
     static func firstFlags(_ path: String) async throws -> String {
         let text = try await run(
             "ffprobe",
@@ -85,7 +85,7 @@ enum Probe {
         return text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// One value of the stream `stream`, such as `width`.
+    /// Returns one value of the stream `stream`, such as `width`.
     static func value(_ path: String, _ stream: String, _ entry: String) async throws -> String {
         let text = try await run(
             "ffprobe",
@@ -93,7 +93,7 @@ enum Probe {
         return text.split(whereSeparator: { $0.isNewline || $0 == "," }).first.map(String.init) ?? ""
     }
 
-    /// A hash of each frame as it is decoded.
+    /// Returns a hash of each decoded frame.
     static func frameHashes(_ path: String) async throws -> [String] {
         let text = try await run(
             "ffmpeg",
@@ -104,7 +104,7 @@ enum Probe {
         }
     }
 
-    /// The presentation times and durations of the packets, in ticks of the stream.
+    /// Returns the presentation times and durations of the packets, in ticks of the stream.
     static func packetTicks(_ path: String, _ stream: String) async throws -> [(pts: Int64, duration: Int64)] {
         let text = try await run(
             "ffprobe",
@@ -115,7 +115,7 @@ enum Probe {
         }
     }
 
-    /// What the decoder complains of when the file is played; empty if nothing.
+    /// Returns the errors that the decoder reports when the file is played; empty without errors.
     static func complaints(_ path: String) async throws -> String {
         let process = try ChildProcess("ffmpeg", ["-v", "error", "-nostdin", "-i", path, "-f", "null", "-"])
         let ending = try await process.ending(within: .seconds(60))

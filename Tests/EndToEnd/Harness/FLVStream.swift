@@ -2,9 +2,9 @@
 
 import Foundation
 
-/// What an RTMP server or a player gets, byte by byte: ffmpeg keeps it, and looks at nothing.
+/// The bytes that an RTMP server or a player receives. ffmpeg stores them without looking at their content.
 struct FLVStream {
-    /// Audio, video or data (Adobe FLV 10.1, E.4.1).
+    /// A tag with audio, video or data (Adobe FLV 10.1, E.4.1).
     struct Tag {
         enum Kind: UInt8 {
             case audio = 8
@@ -13,7 +13,7 @@ struct FLVStream {
         }
 
         let kind: Kind
-        /// Milliseconds.
+        /// The timestamp in milliseconds.
         let time: Int
         let body: Data
     }
@@ -24,7 +24,7 @@ struct FLVStream {
     init(_ path: String) throws {
         let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
         var tags: [Tag] = []
-        // Behind the header and the size of the tag before the first.
+        // The first tag follows the header, and the field with the size of the tag before it.
         var place = 13
         while place + 15 <= bytes.count {
             func number(_ offset: Int, _ count: Int) -> Int {
@@ -43,7 +43,8 @@ struct FLVStream {
         self.tags = tags
     }
 
-    /// Keeps what comes over `url` in the file at `path`: as the server that it is published to, or as a player.
+    /// Starts ffmpeg, which stores what it receives at `url` in the file at `path`: either as the server to which is
+    /// published, or as a player.
     static func keep(_ url: String, asServer: Bool, in path: String) throws -> ChildProcess {
         try ChildProcess(
             "ffmpeg",

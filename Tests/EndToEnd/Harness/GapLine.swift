@@ -2,14 +2,14 @@
 
 import Foundation
 
-/// A gap of a recording as the log tells it.
+/// A gap of a recording as it is logged.
 struct GapLine: Equatable {
     let frames: Int
-    /// Program time of the first frame that is missing, and of the first behind the gap, in nanoseconds.
+    /// Program times of the first missing frame and of the first frame after the gap, in nanoseconds.
     let from: Int64
     let to: Int64
 
-    /// All gaps in `log`.
+    /// Returns all gaps in `log`.
     static func all(in log: String) -> [GapLine] {
         log.split(separator: "\n").compactMap { line in
             guard line.contains("gap in the recording: "),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A tool that did not do its work, in one sentence.
+/// The failure of a tool of the tests, in one sentence.
 struct HarnessFailure: Error, CustomStringConvertible {
     let description: String
 

@@ -3,14 +3,15 @@
 import Foundation
 import TestSupport
 
-/// A small web server that takes what relay posts: webhooks at `/hook`, which it refuses at first, and questions about
-/// clients at `/may`, which it answers by what stands behind the name. It checks signatures itself, with Python's hmac.
+/// A small web server that accepts what relay posts: webhooks at `/hook`, of which it refuses the first ones, and
+/// questions about clients at `/may`, which it answers by the query of the stream. It checks signatures itself, with
+/// Python's hmac.
 final class HookServer: Sendable {
-    /// What was posted.
+    /// A request that was posted.
     struct Request: Decodable {
         let status: Int
         let path: String
-        /// Whether the signature and its time stamp are right.
+        /// Whether the signature and its timestamp are right.
         let isSigned: Bool
         let body: [String: Value]
 
@@ -28,7 +29,7 @@ final class HookServer: Sendable {
     let port: Int
     private let child: ChildProcess
 
-    /// A server that runs, with TLS if there is a certificate, and answers the first `failures` webhooks with 503.
+    /// Starts a server, with TLS if `certificate` is given. It answers the first `failures` webhooks with 503.
     init(secret: String = "", failures: Int = 0, certificate: Authority.Certificate? = nil) async throws {
         port = try Ports.free()
         let pair = certificate.map { [$0.certificate, $0.key] } ?? []
@@ -39,7 +40,7 @@ final class HookServer: Sendable {
         }
     }
 
-    /// What was posted so far.
+    /// All requests that were posted so far.
     var requests: [Request] {
         child.output.split(separator: "\n").compactMap {
             try? JSONDecoder().decode(Request.self, from: Data($0.utf8))

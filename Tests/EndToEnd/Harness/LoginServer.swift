@@ -3,10 +3,10 @@
 import Foundation
 import TestSupport
 
-/// An RTMP server that lets in `bob` with the password `correct-horse` only, by Adobe's or Limelight's exchange.
+/// An RTMP server that accepts only `bob` with the password `correct-horse`, by the login of Adobe or of Limelight.
 ///
-/// No server in Debian asks for such a login, so this is a script. It computes the answers itself, with Python's hashlib;
-/// a test shows that FFmpeg, whose implementation is another, gets in, too.
+/// No server in Debian requires such a login, so this is a script. It computes the answers itself, with Python's
+/// hashlib. A test shows that FFmpeg, which has another implementation, can also log in.
 final class LoginServer: Sendable {
     enum Scheme: String, CaseIterable { case adobe, llnw }
 
@@ -22,7 +22,7 @@ final class LoginServer: Sendable {
         }
     }
 
-    /// One line for each connection that ended: what was answered, or how many frames were published.
+    /// One line for each connection that ended: the answer, or how many frames were published.
     var lines: [String] { child.output.split(separator: "\n").map(String.init) }
 
     private static let script = #"""

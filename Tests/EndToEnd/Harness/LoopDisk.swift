@@ -2,14 +2,14 @@
 
 import Foundation
 
-/// A file system on a loop device, whose blocks are in a file in memory. Root can make one where the system lets it,
-/// and can do to it what happens to disks.
+/// A file system on a loop device whose blocks are in a file in memory. Only root can make one, if the system permits
+/// it. It can be made to fail as disks fail.
 final class LoopDisk: Sendable {
     private let memory: SmallDisk
     private let mountPoint: TemporaryDirectory
     private let options: String
 
-    /// Whether a loop device can be mounted: a container's root may not.
+    /// Whether a loop device can be mounted: root in a container may be unable to.
     static let isPossible: Bool = {
         guard SmallDisk.isPossible, let program = try? Tools.path(of: "losetup") else { return false }
         let process = Process()
@@ -23,11 +23,11 @@ final class LoopDisk: Sendable {
     }()
 
     var path: String { mountPoint.path }
-    /// Where the blocks are. What else is put there takes the room of blocks that were never written.
+    /// The directory that contains the blocks. Other files here use the space of blocks that were never written.
     var memoryPath: String { memory.path }
     private var image: String { "\(memory.path)/image" }
 
-    /// A disk of `megabytes`, of which as many as fit into `memory` megabytes can be written.
+    /// Creates a disk that reports `megabytes`, of which only as many can be written as fit into `memory` megabytes.
     init(megabytes: Int, memory: Int, make: [String], options: String) async throws {
         self.memory = try await SmallDisk(megabytes: memory)
         mountPoint = try TemporaryDirectory()
@@ -37,20 +37,20 @@ final class LoopDisk: Sendable {
         try await mount()
     }
 
-    /// An ext4 disk without a journal, so that a failure ends when its cause does.
+    /// Makes an ext4 disk without a journal, so that a failure ends as soon as its cause does.
     static func ext4(megabytes: Int, memory: Int, options: String) async throws -> LoopDisk {
         try await LoopDisk(
             megabytes: megabytes, memory: memory,
             make: ["mkfs.ext4", "-q", "-O", "^has_journal", "-E", "lazy_itable_init=1,nodiscard"], options: options)
     }
 
-    /// Mounts the disk, on any loop device.
+    /// Mounts the disk, with any loop device.
     func mount() async throws { try await run("mount", ["-o", "loop,\(options)", image, path]) }
 
-    /// Takes the disk away, even from processes that still use it.
+    /// Unmounts the disk, even if processes still use it.
     func unmount() async throws { try await run("umount", ["--lazy", path]) }
 
-    /// From now on every call to the file system fails with `EIO`, as if its device had been pulled out, until it is
+    /// From now on, every call to the file system fails with `EIO`, as if its device had been unplugged, until it is
     /// unmounted and mounted again.
     func fail() throws {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY)

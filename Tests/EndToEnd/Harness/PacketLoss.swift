@@ -2,10 +2,10 @@
 
 import Foundation
 
-/// Random loss of the UDP packets to and from one port, by the kernel, as long as this object lives.
-/// `scripts/test` removes the rules of tests that were killed: it finds them by their comment.
+/// Makes the kernel lose random UDP packets to and from one port, as long as this object exists.
+/// `scripts/test` removes the firewall rules of tests that were killed. It finds them by their comment.
 final class PacketLoss: Sendable {
-    /// Whether this user may lose packets here.
+    /// Whether this user may make the kernel lose packets here.
     static let isPossible: Bool = {
         guard let loss = try? PacketLoss(port: Ports.free(), probability: 0.5) else { return false }
         return !loss.rules.isEmpty

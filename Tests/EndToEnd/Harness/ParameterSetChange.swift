@@ -3,12 +3,14 @@
 import Foundation
 import TestSupport
 
-/// H.264 in which a parameter set comes in the middle of a GOP, as encoders may send them.
+/// Makes an H.264 stream in which a parameter set comes in the middle of a GOP, as some encoders send it.
 ///
-/// The stream has no CABAC, so its slices can be moved by bits. Some of its frames are made to name another picture
-/// parameter set, which says the same under another number and comes before the first of these frames only.
+/// The stream has no CABAC, so the bits of its slices can be shifted. Some frames are changed so that they refer to
+/// another picture parameter set. This set has the same content under another number, and is sent only before the first
+/// of these frames.
 enum ParameterSetChange {
-    /// Rewrites `stream`, with start codes and one slice a frame: frames `range` name the set that is added.
+    /// Rewrites `stream`, which has start codes and one slice per frame, so that the frames in `range` refer to the
+    /// added set.
     static func apply(to stream: Data, frames range: Range<Int>) throws -> Data {
         var (result, number): (Data, Int) = (Data(), 0)
         var added: [UInt8]?
@@ -26,7 +28,7 @@ enum ParameterSetChange {
         return result
     }
 
-    /// The NAL units of `bytes`, between start codes.
+    /// Returns the NAL units of `bytes`, which are separated by start codes.
     static func units(_ bytes: [UInt8]) -> [[UInt8]] {
         var (units, start, index): ([[UInt8]], Int?, Int) = ([], nil, 0)
         func close(_ end: Int) {
@@ -47,7 +49,8 @@ enum ParameterSetChange {
         return units
     }
 
-    /// `unit` with the number 1 in place of 0 behind this many Exp-Golomb codes (ITU-T H.264, 7.3.2.2 and 7.3.3).
+    /// Returns `unit` with the number 1 in place of 0 after this many Exp-Golomb codes (ITU-T H.264, 7.3.2.2 and
+    /// 7.3.3).
     private static func renumbered(_ unit: [UInt8], skipping codes: Int) throws -> [UInt8] {
         var bits: [UInt8] = []
         var zeros = 0
@@ -66,7 +69,7 @@ enum ParameterSetChange {
         }
         guard bits[position] == 1 else { throw HarnessFailure("the parameter set has another number than 0") }
         bits.replaceSubrange(position...position, with: [0, 1, 0])
-        // The stop bit moves to the end of the last byte that is needed.
+        // The stop bit moves to the end of the last byte that is still needed.
         while bits.last == 0 { bits.removeLast() }
         while bits.count % 8 != 0 { bits.append(0) }
         let bytes = stride(from: 0, to: bits.count, by: 8).map { start in
@@ -75,7 +78,7 @@ enum ParameterSetChange {
         return [unit[0]] + escaped(bytes)
     }
 
-    /// `bytes` with what keeps start codes out of them (ITU-T H.264, 7.4.1).
+    /// Returns `bytes` with the emulation prevention bytes that keep start codes out of them (ITU-T H.264, 7.4.1).
     static func escaped(_ bytes: [UInt8]) -> [UInt8] {
         var (result, zeros): ([UInt8], Int) = ([], 0)
         for byte in bytes {

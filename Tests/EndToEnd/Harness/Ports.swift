@@ -3,7 +3,7 @@
 import Foundation
 import Synchronization
 
-/// Ports below those that the system gives to outgoing connections.
+/// Ports below the range that the system uses for outgoing connections.
 enum Ports {
     private static let next = Mutex(Int.random(in: 24_000..<31_000))
 
@@ -19,7 +19,8 @@ enum Ports {
         throw HarnessFailure("No port from 24000 to 32000 is free.")
     }
 
-    /// Whether a socket is bound to the port, by the kernel's tables: a trial connection would disturb a server.
+    /// Whether a socket is bound to the port. The kernel's tables are read, because a trial connection would disturb a
+    /// server.
     static func isUsed(_ port: Int, by transport: String) -> Bool {
         let suffix = ":" + String(port + 0x10000, radix: 16, uppercase: true).suffix(4)
         return ["", "6"].contains { family in

@@ -4,14 +4,14 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// nginx with its RTMP module, in one process, recording what it receives to FLV files.
+/// nginx with its RTMP module, in one process. It records what it receives to FLV files.
 final class RTMPServer: Sendable {
     private let host: String
     let port: Int
     private let directory: TemporaryDirectory
     private let process = Mutex<ChildProcess?>(nil)
 
-    /// A server that does not run yet. `host` may be an IPv6 literal in brackets.
+    /// Creates a server that does not run yet. `host` may be an IPv6 literal in brackets.
     init(host: String = "127.0.0.1") throws {
         self.host = host
         port = try Ports.free()
@@ -19,17 +19,17 @@ final class RTMPServer: Sendable {
         try FileManager.default.createDirectory(atPath: directory.file("flv"), withIntermediateDirectories: true)
     }
 
-    /// A server that runs.
+    /// Returns a server that runs.
     static func running(host: String = "127.0.0.1") async throws -> RTMPServer {
         let server = try RTMPServer(host: host)
         try await server.start()
         return server
     }
 
-    /// Where to publish.
+    /// Returns the address to which clients publish.
     func url(key: String = "program") -> String { "rtmp://\(host):\(port)/live/\(key)" }
 
-    /// Starts the server, again if it ran before, and waits until it listens.
+    /// Starts the server, even if it has run before, and waits until it listens.
     func start() async throws {
         let configuration = directory.file("nginx.conf")
         try text.write(toFile: configuration, atomically: true, encoding: .utf8)
@@ -42,8 +42,8 @@ final class RTMPServer: Sendable {
         }
     }
 
-    /// Without `-e` nginx also opens the log that was compiled in. Before 1.19.5 it does not know the flag, and only
-    /// complains where it may not write there.
+    /// Returns the arguments that keep nginx from also opening its compiled-in log. Before 1.19.5 nginx does not have
+    /// `-e`, and only reports an error if it may not write to that log.
     static func errorLog() async throws -> [String] {
         let help = try ChildProcess("nginx", ["-h"])
         try await help.ending(within: .seconds(5))
@@ -67,13 +67,13 @@ final class RTMPServer: Sendable {
             .first { FileManager.default.fileExists(atPath: "\($0)/ngx_rtmp_module.so") } ?? "modules"
     }
 
-    /// Stops the server's time: its sockets stay open, and no process reads them.
+    /// Stops the server's process: its sockets stay open, but are not read.
     func freeze() { process.withLock { $0?.signal(SIGSTOP) } }
 
     /// Undoes ``freeze()``.
     func thaw() { process.withLock { $0?.signal(SIGCONT) } }
 
-    /// Ends the server without a teardown.
+    /// Kills the server, without an RTMP teardown.
     func kill() async throws {
         let child = process.withLock { $0 }
         child?.signal(SIGKILL)
@@ -81,7 +81,7 @@ final class RTMPServer: Sendable {
         try? FileManager.default.removeItem(atPath: directory.file("nginx.pid"))
     }
 
-    /// What was received until now: one file for each time that the publisher came on air, the oldest first.
+    /// The files that were received so far: one for each time that the publisher went on air, the oldest first.
     var recordings: [String] {
         fileNames(in: directory.file("flv")).map { directory.file("flv/\($0)") }.filter { fileSize($0) > 0 }
     }
@@ -94,8 +94,8 @@ final class RTMPServer: Sendable {
         }
     }
 
-    /// The program's time of the newest frame or audio that was received; nil before the first, and while one is being
-    /// written.
+    /// The program time of the newest frame or audio packet that was received; nil before the first one, and while one
+    /// is being written.
     private var programTime: Duration? {
         guard let path = recordings.last, let file = FileHandle(forReadingAtPath: path) else { return nil }
         func number(at place: UInt64, _ count: Int) -> UInt64? {
@@ -104,8 +104,8 @@ final class RTMPServer: Sendable {
             }
             return bytes.count == count ? bytes.reduce(0) { $0 << 8 | UInt64($1) } : nil
         }
-        // FLV, annex E.4: a tag is a type, the length of what follows its first 11 bytes in 3 bytes, the time in 3 and, as
-        // the highest byte, one more. Behind it stands its whole size in 4 bytes.
+        // FLV, annex E.4: a tag consists of its type; in 3 bytes, the length of the data after its first 11 bytes; the
+        // time in 3 bytes and one more byte, which is the highest. The tag's whole size follows in 4 bytes.
         guard let end = try? file.seekToEnd(), end > 17, let size = number(at: end - 4, 4), size > 11, size + 17 <= end,
             case let tag = end - 4 - size, let type = number(at: tag, 1), [8, 9].contains(type),
             number(at: tag + 1, 3) == size - 11, let low = number(at: tag + 4, 3), let high = number(at: tag + 7, 1)
@@ -113,8 +113,8 @@ final class RTMPServer: Sendable {
         return .milliseconds(high << 24 | low)
     }
 
-    /// Waits until this much more of the program has been received: this time passes for the sender, too, however slow
-    /// the machine is.
+    /// Waits until this much more of the program was received. So the sender has sent this much more, however slow the
+    /// machine is.
     func receives(_ time: Duration) async throws {
         var start: Duration?
         try await eventually("\(time) of the program arrive", within: time + .seconds(10)) {
@@ -124,7 +124,7 @@ final class RTMPServer: Sendable {
         }
     }
 
-    /// Waits until the publisher's session is over here too, and returns the recordings.
+    /// Waits until the server has also ended the publisher's session, and returns the recordings.
     func finishedRecordings() async throws -> [String] {
         try await eventually("nginx closes its recording", within: .seconds(10)) {
             process.withLock { $0 }?.openFiles.allSatisfy { !$0.hasSuffix(".flv") } ?? true
@@ -132,7 +132,7 @@ final class RTMPServer: Sendable {
         return recordings
     }
 
-    /// The only recording, of a session that is over.
+    /// Returns the only recording, after its session has ended.
     func recording() async throws -> String {
         let all = try await finishedRecordings()
         guard let first = all.first, all.count == 1 else {

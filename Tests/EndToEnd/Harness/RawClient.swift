@@ -3,12 +3,13 @@
 import Glibc
 import TestSupport
 
-/// A TCP connection to a port of 127.0.0.1 on which a test says whatever it wants. It is closed with the object.
+/// A TCP connection to a port of 127.0.0.1, over which a test can send any bytes. It is closed when this object is
+/// released.
 final class RawClient {
     private let descriptor: CInt
-    /// What was answered so far.
+    /// The bytes that were received so far.
     private(set) var answers: [UInt8] = []
-    /// Whether the other side closed the connection, as far as it was seen.
+    /// Whether the other side has closed the connection, as far as this was noticed.
     private(set) var isClosed = false
 
     init(port: Int) throws {
@@ -27,7 +28,7 @@ final class RawClient {
 
     deinit { close(descriptor) }
 
-    /// Sends `bytes`, as far as the other side takes them, and returns whether it took all.
+    /// Sends `bytes`. If the other side closes the connection, stops. Returns whether all bytes were sent.
     @discardableResult
     func say(_ bytes: [UInt8]) async throws -> Bool {
         var sent = 0
@@ -44,7 +45,7 @@ final class RawClient {
         return sent == bytes.count
     }
 
-    /// Reads what there is.
+    /// Receives the bytes that are available.
     func listen() {
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         while !isClosed {
@@ -63,6 +64,6 @@ final class RawClient {
         }
     }
 
-    /// Whether `text` was answered, as it stands.
+    /// Whether the received bytes contain `text`.
     func wasTold(_ text: String) -> Bool { String(decoding: answers, as: UTF8.self).contains(text) }
 }

@@ -3,38 +3,38 @@
 import Foundation
 import TestSupport
 
-/// The relay under test.
+/// A process of the relay under test.
 struct RelayProcess {
     let process: ChildProcess
 
-    /// One that was started by other means.
+    /// Wraps a relay that was started in another way.
     init(process: ChildProcess) { self.process = process }
 
-    /// Where relays of tests keep what they must know at their next start, unless a test says something else.
+    /// The directory in which relays keep data for their next start, unless a test sets another one.
     private static let state = NSTemporaryDirectory() + "/relay-test-state"
 
-    /// Starts it.
+    /// Starts relay.
     init(_ arguments: [String], environment: [String: String] = [:]) throws {
         process = try ChildProcess(
             Tools.relay(), arguments, environment: ["XDG_STATE_HOME": Self.state].merging(environment) { $1 })
     }
 
-    /// Runs it to its end.
+    /// Runs relay to its end.
     static func run(
         _ arguments: [String], environment: [String: String] = [:], within limit: Duration = .seconds(60)
     ) async throws -> Finished {
         try await RelayProcess(arguments, environment: environment).finished(within: limit)
     }
 
-    /// A run that is over.
+    /// A run of relay that has ended.
     struct Finished {
         let ending: ChildProcess.Ending
         let log: String
-        /// From the call of ``RelayProcess/finished(within:)`` to the process's end.
+        /// The time from the call of ``RelayProcess/finished(within:)`` to the end of the process.
         let duration: Duration
     }
 
-    /// Waits for the end.
+    /// Waits for the end of relay.
     func finished(within limit: Duration) async throws -> Finished {
         let clock = ContinuousClock()
         let start = clock.now
@@ -42,13 +42,13 @@ struct RelayProcess {
         return Finished(ending: ending, log: process.output + process.errors, duration: clock.now - start)
     }
 
-    /// Sends a signal and waits for the end.
+    /// Sends a signal, and waits for the end of relay.
     func end(by signal: Int32, within limit: Duration) async throws -> Finished {
         process.signal(signal)
         return try await finished(within: limit)
     }
 
-    /// Waits for a piece of the log.
+    /// Waits until the log contains `text`.
     func says(_ text: String, within limit: Duration) async throws {
         try await eventually("relay says \"\(text)\"", within: limit) {
             if process.errors.contains(text) { return true }

@@ -3,7 +3,7 @@
 import Foundation
 import TestSupport
 
-/// srt-live-transmit, writing what it receives to a transport stream file.
+/// srt-live-transmit, which writes what it receives to a transport stream file.
 final class SRTReceiver: Sendable {
     /// Which side calls the other.
     enum Role: String {
@@ -17,8 +17,8 @@ final class SRTReceiver: Sendable {
     private let directory: TemporaryDirectory
     private let process: ChildProcess
 
-    /// Starts a receiver. `port` is its own if it listens, else relay's. `options` are those of the address, such as
-    /// `passphrase=…`.
+    /// Starts a receiver. `port` is its own port if it listens, and otherwise relay's. `options` are options of the SRT
+    /// address, such as `passphrase=…`.
     init(_ role: Role = .listener, port: Int? = nil, latency: Int = 200, options: String = "") async throws {
         let port = try port ?? Ports.free()
         (self.port, self.latency) = (port, latency)
@@ -36,15 +36,15 @@ final class SRTReceiver: Sendable {
         }
     }
 
-    /// Where to send to.
+    /// Returns the address to which relay sends.
     func url(options: String = "") -> String {
         "srt://127.0.0.1:\(port)?latency=\(latency)" + (options.isEmpty ? "" : "&" + options)
     }
 
-    /// Everything received so far.
+    /// The path of the file with everything that was received so far.
     var file: String { directory.file("received.ts") }
 
-    /// Waits until this much arrived.
+    /// Waits until this many bytes were received.
     func hasReceived(bytes: Int, within limit: Duration) async throws {
         try await eventually("\(bytes) bytes arrive by SRT", within: limit) {
             if fileSize(file) >= bytes { return true }
@@ -53,20 +53,20 @@ final class SRTReceiver: Sendable {
         }
     }
 
-    /// Stops it in its tracks.
+    /// Stops the process with SIGSTOP.
     func freeze() { process.signal(SIGSTOP) }
 
     /// Undoes ``freeze()``.
     func thaw() { process.signal(SIGCONT) }
 
-    /// Kills it, as a crash would.
+    /// Kills the process, as in a crash.
     func kill() async throws {
         process.signal(SIGKILL)
         try await process.ending(within: .seconds(5))
     }
 
-    /// Waits until it is sent away or gives up, and ends it: srt-live-transmit can miss that its call was refused, and
-    /// then waits for ever, although libsrt has told it so in its log.
+    /// Waits until the receiver is rejected or gives up, and then kills it. srt-live-transmit may not notice that its
+    /// call was rejected, and then waits forever, although libsrt has logged the rejection.
     func isSentAway(within limit: Duration) async throws {
         try await eventually("the receiver is sent away", within: limit) {
             !process.isRunning || process.errors.contains("REJECT")
@@ -75,7 +75,7 @@ final class SRTReceiver: Sendable {
         try await process.ending(within: .seconds(5))
     }
 
-    /// Waits for the end of the connection, and returns the file with all that was received.
+    /// Waits for the end of the connection, and returns the path of the file with everything that was received.
     func recording() async throws -> String {
         try await process.ending(within: .seconds(10))
         return file

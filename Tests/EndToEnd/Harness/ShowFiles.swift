@@ -4,11 +4,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Files that shows are made of, each frame of which can be told by its luma.
+/// Files for shows. Each frame of these files can be recognized by its luma.
 struct ShowFiles {
     let directory: TemporaryDirectory
 
-    /// A file of 30 frames a second, whose luma is `luma` of the frame's number N, and a tone.
+    /// Makes a file with 30 frames per second and a tone. The luma of each frame is the expression `luma` of its number
+    /// N.
     @discardableResult
     func clip(_ name: String, luma: String, tone: Int = 440, frames: Int) async throws -> String {
         let path = directory.file("\(name).mp4")
@@ -20,10 +21,10 @@ struct ShowFiles {
         return path
     }
 
-    /// `ramp.mp4`, thirty frames, each lighter than the one before.
+    /// Makes `ramp.mp4`, with thirty frames, each of which is lighter than the previous one.
     func ramp() async throws { try await clip("ramp", luma: "60+4*N", frames: 30) }
 
-    /// Two inputs of 10 s, all white and all black, that are played again and again.
+    /// Returns two looped inputs of 10 s, one white and one black.
     func sources() async throws -> [String] {
         [
             "--input", "\(try await clip("white", luma: "235", frames: 300))#name=white",
@@ -31,14 +32,14 @@ struct ShowFiles {
         ]
     }
 
-    /// `show.yaml` with this text.
+    /// Writes `text` to `show.yaml`, and returns its path.
     func show(_ text: String) throws -> String {
         let path = directory.file("show.yaml")
         try Data(text.utf8).write(to: URL(fileURLWithPath: path))
         return path
     }
 
-    /// The mean luma of each frame of a file.
+    /// Returns the mean luma of each frame of a file.
     func lumas(of path: String) async throws -> [Int] {
         let raw = directory.file("raw")
         try await run(
@@ -49,12 +50,12 @@ struct ShowFiles {
         return stride(from: 0, to: data.count - 5, by: 6).map { Int(data[$0]) }
     }
 
-    /// What each recorded frame shows: `white`, `black`, or the number of a frame of the ramp.
+    /// Returns what each recorded frame shows: `white`, `black`, or the number of a frame of the ramp.
     func seen(in path: String) async throws -> [String] {
         try await lumas(of: path).map { $0 > 220 ? "white" : $0 < 30 ? "black" : "\(($0 - 58) / 4)" }
     }
 
-    /// The one file in the directory `rec`.
+    /// Returns the only file in the directory `rec`.
     func recorded() throws -> String {
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.file("rec"))
         return directory.file("rec/\(try #require(names.first { $0.hasSuffix(".mp4") }))")

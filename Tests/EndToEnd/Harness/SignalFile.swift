@@ -3,12 +3,13 @@
 import Foundation
 import TestSupport
 
-/// A recording of the test signal: frames with numbers from 0, B-frames, a keyframe each 2 s, a beep with each flash.
+/// A recording of the test signal: frames with numbers from 0, B-frames, a keyframe every 2 s, and a beep with each
+/// flash.
 struct SignalFile: Sendable {
     private let directory: TemporaryDirectory
     let path: String
 
-    /// Records so many seconds of it.
+    /// Records `seconds` seconds of the test signal.
     init(seconds: Int) async throws {
         directory = try TemporaryDirectory()
         let recordings = directory.file("recordings")

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// Accepts connections, in the kernel's queue, and never says a word.
+/// A port whose connections the kernel accepts, and that never answers.
 final class SilentServer: Sendable {
     let port: Int
     private let descriptor: Int32

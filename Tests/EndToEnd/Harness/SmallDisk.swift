@@ -2,12 +2,12 @@
 
 import Foundation
 
-/// A file system in memory of a given size, which root can make where the system lets it mount.
+/// A file system in memory with a given size. Only root can make one, if the system permits mounting.
 final class SmallDisk: Sendable {
     private let mountPoint: TemporaryDirectory
     var path: String { mountPoint.path }
 
-    /// Whether a mount succeeds: a container's root may not.
+    /// Whether a mount succeeds: root in a container may be unable to mount.
     static let isPossible: Bool = {
         guard geteuid() == 0, let trial = try? TemporaryDirectory() else { return false }
         guard mount("tmpfs", trial.path, "tmpfs", 0, "size=1m") == 0 else { return false }

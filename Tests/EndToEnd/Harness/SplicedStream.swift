@@ -3,19 +3,21 @@
 import Foundation
 import TestSupport
 
-/// A transport stream with splice information (SCTE 35), and what a stream has of it. Knows nothing of how relay does it.
+/// Makes a transport stream with splice information (SCTE 35), and reads this information from a stream. It shares no
+/// code with relay.
 enum SplicedStream {
     /// One announced break.
     struct Splice: Equatable {
         var event: UInt32
-        /// `pts_time` with `pts_adjustment`, in 33 bits of 90 kHz.
+        /// `pts_time` plus `pts_adjustment`, in 33 bits and units of 90 kHz.
         var time: Int64
     }
 
     private static let size = 188
     private static let pid = 0x0777
 
-    /// Puts `splices` into `stream`, which libavformat made, one after the other at these parts of its length.
+    /// Inserts `splices` into `stream`, which libavformat made, in order. `part` is the position of each as a fraction
+    /// of the stream's length.
     static func make(_ stream: Data, _ splices: [(part: Double, Splice)]) -> Data {
         var (result, continuity): (Data, UInt8) = (Data(), 0)
         var waiting = splices[...]
@@ -36,7 +38,7 @@ enum SplicedStream {
         return result
     }
 
-    /// `splice_insert` (SCTE 35, 9.7.3), with half of its time in `pts_adjustment`.
+    /// Returns a `splice_insert` (SCTE 35, 9.7.3) with half of its time in `pts_adjustment`.
     private static func section(_ splice: Splice) -> [UInt8] {
         let half = splice.time / 2
         let rest = splice.time - half
@@ -74,7 +76,7 @@ enum SplicedStream {
         return sum
     }
 
-    /// The breaks that a stream announces, on the PID that its program map table names.
+    /// Returns the breaks that a stream announces, on the PID that its program map table contains.
     static func splices(_ path: String) throws -> [Splice] {
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
         var (found, pid): ([Splice], Int?) = ([], nil)
@@ -99,7 +101,7 @@ enum SplicedStream {
         return found
     }
 
-    /// The PID of splice information by a program map section.
+    /// Returns the PID of splice information in a program map section.
     private static func stream(_ section: [UInt8], _ path: String) throws -> Int? {
         let descriptors = Int(section[10] & 15) << 8 + Int(section[11])
         var place = 12 + descriptors

@@ -3,13 +3,13 @@
 import Foundation
 import TestSupport
 
-/// Stops one thread of a process while the others run, as if it waited for a lock for ever. The thread continues when
-/// this object is released.
+/// Stops one thread of a process while the others run, as if this thread waited for a lock forever. The thread
+/// continues when this object is released.
 final class StoppedThread: Sendable {
     private let tracer: ChildProcess
 
     /// A tracer can stop a single thread (ptrace(2): PTRACE_SEIZE is 0x4206, PTRACE_INTERRUPT 0x4207, and __WALL
-    /// 0x40000000); the thread continues when the tracer ends.
+    /// 0x40000000). The thread continues when the tracer ends.
     private static let script = """
         import ctypes, os, sys, time
         libc, thread = ctypes.CDLL(None, use_errno=True), int(sys.argv[1])

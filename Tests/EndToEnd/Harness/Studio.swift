@@ -12,7 +12,7 @@ struct Studio {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    /// A file of one gray and one tone, of this many frames a second.
+    /// Makes a file of one gray and one tone, with `rate` frames per second.
     func clip(_ color: String, rate: String, tone: Int, seconds: Int = 60) async throws -> String {
         let path = directory.file("\(color).mp4")
         try await run(
@@ -23,7 +23,7 @@ struct Studio {
         return path
     }
 
-    /// What ffmpeg makes of a filter, as the file `name`.
+    /// Makes the file `name` from an ffmpeg filter.
     func make(_ name: String, _ filter: String, _ arguments: [String]) async throws -> String {
         let path = directory.file(name)
         try await run("ffmpeg", ["-v", "error", "-f", "lavfi", "-i", filter] + arguments + [path])
@@ -38,7 +38,7 @@ struct Studio {
         return (relay, APIClient(base: "http://127.0.0.1:\(port)"))
     }
 
-    /// The mean luma of each recorded frame, in both halves of it.
+    /// Returns the mean luma of the left and of the right half of each recorded frame.
     func recorded() async throws -> [(left: Int, right: Int)] {
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.file("rec"))
         let name = try #require(names.first { $0.hasSuffix(".mp4") })
@@ -51,14 +51,14 @@ struct Studio {
         return stride(from: 0, to: data.count - 1, by: 2).map { (Int(data[$0]), Int(data[$0 + 1])) }
     }
 
-    /// Puts something on air, and returns the frame that the answer names.
+    /// Puts something on air, and returns the frame in the answer.
     func put(_ api: APIClient, _ body: String, to path: String = Studio.program) async throws -> Int {
         let answer = try await api.ask("PUT", path, body: body)
         #expect(answer.status == 200, "\(answer)")
         return try answer.json()["frame"] as? Int ?? -1
     }
 
-    /// Waits until the program has come behind `frame`.
+    /// Waits until the program has passed `frame`.
     func pass(_ frame: Int, _ api: APIClient) async throws {
         try await eventually("frame \(frame) is on air", within: .seconds(20)) {
             try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? 0 > frame + 1

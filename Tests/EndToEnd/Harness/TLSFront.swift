@@ -3,14 +3,14 @@
 import Foundation
 import TestSupport
 
-/// nginx as a TLS server (OpenSSL) that passes what it decrypts on to another port.
+/// nginx as a TLS server (OpenSSL), which passes the decrypted data on to another port.
 final class TLSFront: Sendable {
-    /// Where it listens, on the loopback interface.
+    /// The port on which nginx listens, on the loopback interface.
     let port: Int
     private let directory: TemporaryDirectory
     private let child: ChildProcess
 
-    /// Starts it in front of `target`, a port. `protocols` are nginx's words, such as `TLSv1.3`.
+    /// Starts nginx in front of the port `target`. `protocols` are names that nginx uses, such as `TLSv1.3`.
     init(
         _ certificate: Authority.Certificate, protocols: String = "TLSv1.2 TLSv1.3", target: Int
     ) async throws {
@@ -38,7 +38,7 @@ final class TLSFront: Sendable {
         }
     }
 
-    /// Stops the server's time: its sockets stay open, and no process reads them.
+    /// Stops the server's process: its sockets stay open, but are not read.
     func freeze() { child.signal(SIGSTOP) }
 
     /// Undoes ``freeze()``.

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// A directory that goes when the test is over.
+/// A directory that is deleted when this object is released.
 final class TemporaryDirectory: Sendable {
     let path: String
 
@@ -16,12 +16,12 @@ final class TemporaryDirectory: Sendable {
     func file(_ name: String) -> String { "\(path)/\(name)" }
 }
 
-/// The names in a directory, sorted; none if it does not exist.
+/// Returns the names in a directory, sorted; empty if the directory does not exist.
 func fileNames(in directory: String) -> [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted()
 }
 
-/// The size of a file; 0 if it does not exist.
+/// Returns the size of a file; 0 if the file does not exist.
 func fileSize(_ path: String) -> Int {
     let attributes = try? FileManager.default.attributesOfItem(atPath: path)
     return (attributes?[.size] as? Int) ?? 0

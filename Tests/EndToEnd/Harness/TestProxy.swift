@@ -3,9 +3,9 @@
 import Foundation
 import TestSupport
 
-/// A real proxy on the loopback interface that lets in `bob` with the password `correct-horse` only.
+/// A real proxy on the loopback interface that accepts only `bob` with the password `correct-horse`.
 final class TestProxy: Sendable {
-    /// Where it listens.
+    /// The port on which the proxy listens.
     let port: Int
     private let directory: TemporaryDirectory
     private let child: ChildProcess
@@ -20,7 +20,7 @@ final class TestProxy: Sendable {
         }
     }
 
-    /// tinyproxy, which knows CONNECT, to `target` and no other port.
+    /// Returns tinyproxy, which supports CONNECT, and permits connections to `target` only.
     static func http(target: Int) async throws -> TestProxy {
         let (port, directory) = (try Ports.free(), try TemporaryDirectory())
         let configuration = directory.file("tinyproxy.conf")
@@ -40,7 +40,7 @@ final class TestProxy: Sendable {
         return try await TestProxy(port: port, directory: directory, child: child)
     }
 
-    /// microsocks, which knows SOCKS 5.
+    /// Returns microsocks, which supports SOCKS 5.
     static func socks() async throws -> TestProxy {
         let (port, directory) = (try Ports.free(), try TemporaryDirectory())
         let child = try ChildProcess(

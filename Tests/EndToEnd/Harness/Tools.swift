@@ -9,7 +9,7 @@ enum Tools {
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().path
 
-    /// The relay under test: `RELAY_EXECUTABLE`, else the package's release build, else its debug build.
+    /// Returns the relay under test: `RELAY_EXECUTABLE`, or else the package's release build, or else its debug build.
     static func relay() throws -> String {
         let named = ProcessInfo.processInfo.environment["RELAY_EXECUTABLE"]
         let candidates =
@@ -22,7 +22,7 @@ enum Tools {
         return path
     }
 
-    /// The path of a program. A test whose peer is missing fails: it has shown nothing.
+    /// Returns the path of a program. A test without its peer program fails, because it would show nothing.
     static func path(of program: String) throws -> String {
         if program.contains("/") { return program }
         let named = ProcessInfo.processInfo.environment["PATH"] ?? ""

@@ -2,10 +2,10 @@
 
 import TestSupport
 
-/// Receives datagrams at a port of this machine, and keeps their bytes as they came.
+/// Receives datagrams at a port of this machine, and stores their bytes.
 final class UDPCapture: Sendable {
     private let task: Task<[UInt8], Never>
-    /// The address to send to.
+    /// The address to which the sender sends.
     let url: String
 
     init() throws {
@@ -16,13 +16,13 @@ final class UDPCapture: Sendable {
             while true {
                 while let datagram = socket.receive() { bytes += datagram }
                 if Task.isCancelled { return bytes }
-                // The buffer of the socket holds more than comes in this time.
+                // The buffer of the socket can hold more than arrives in this time.
                 try? await Task.sleep(for: .milliseconds(5))
             }
         }
     }
 
-    /// All that came, once the sender has ended.
+    /// Returns all bytes that were received. Must be called after the sender has ended.
     func bytes() async -> [UInt8] {
         task.cancel()
         return await task.value

@@ -3,12 +3,12 @@
 import Foundation
 import TestSupport
 
-/// A plain web server on the loopback interface that hands out one directory: Python's.
+/// Python's web server on the loopback interface, which serves one directory.
 final class WebServer: Sendable {
     private let child: ChildProcess
     private let port: Int
 
-    /// A server that runs.
+    /// Starts the server.
     init(_ directory: String) async throws {
         let port = try Ports.free()
         let child = try ChildProcess(
@@ -20,10 +20,10 @@ final class WebServer: Sendable {
         }
     }
 
-    /// The address of a file in the directory.
+    /// Returns the address of a file in the directory.
     func url(_ name: String) -> String { "http://127.0.0.1:\(port)/\(name)" }
 
-    /// The names of files that were asked for and not there.
+    /// The log lines of requests for files that do not exist.
     var missing: [Substring] {
         child.errors.split(separator: "\n").filter { $0.contains("\" 404 ") }
     }

@@ -10,7 +10,7 @@ import Testing
 struct MovedTracksTests {
     private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds, in: .milliseconds) }
 
-    @Test("A track counts as moved to a new stream if only that stream has had its packets for 3 s")
+    @Test("A track counts as moved to a new stream if its packets have arrived only in that stream for 3 s")
     func moved() {
         var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: .seconds(1))
         for time in stride(from: Int64(0), to: 3000, by: 40) {
@@ -20,7 +20,7 @@ struct MovedTracksTests {
         #expect(tracks.note(2, late: .video, at: at(3000)) == .video)
     }
 
-    @Test("A track that continues in its own stream does not count as moved, even if others appear")
+    @Test("A track that continues in its own stream does not count as moved, even if other streams appear")
     func stays() {
         var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: .seconds(1))
         for segment in Int64(0)..<5 {
@@ -32,7 +32,7 @@ struct MovedTracksTests {
     }
 
     @Test(
-        "A second audio track that changes its order between segments is not mistaken for the first")
+        "If the order of two audio tracks changes between segments, neither track counts as moved")
     func bursts() {
         let patience = SourceClockSettings.playlist(target: .seconds(6)).patience
         var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: patience)
@@ -56,7 +56,7 @@ struct MovedTracksTests {
         }
     }
 
-    @Test("If audio is excluded, or selected by number or language, it is not searched in other streams")
+    @Test("If audio is excluded, or selected by number or language, it is not looked for in other streams")
     func options() {
         var options = TrackOptions()
         #expect(options.followed([.video, .audio]) == [.video, .audio])

@@ -133,7 +133,8 @@ struct PacketSplicerTests {
         let times = test.milliseconds(audio)
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 > $0 })
         let holes = zip(times, times.dropFirst()).map { $1 - $0 - 20 }.filter { $0 > 0 }
-        // Audio behind the other input's first audio would have to be delayed, and the program with it.
+        // If the previous input's audio lags more than the next input's, the switch leaves a gap of the difference:
+        // only a delay of the whole program could fill it.
         #expect(holes.reduce(0, +) <= max(0, before - after) + 20, "\(holes)")
         let own = zip(audio, times).filter { mark($0.0) == 1 }
         let first = packets.first { $0.track == .video && mark($0) == 1 }.map { test.milliseconds([$0])[0] }

@@ -42,7 +42,7 @@ import Testing
             let taken = timeline.take(packet(audio, stamp), at: Timestamp(nanoseconds: stamp * 1_000_000))
             let placed = try #require(taken.first)
             #expect(placed.timeBase == TimeBase(1, 44_100) && placed.duration == 1024)
-            // The time never differs from the stamp by more than rounding and one sample.
+            // The packet's time never differs from the stamp by more than the rounding error and one sample.
             let off: Double = Double(placed.pts) / 44.1 - Double(stamp)
             #expect(abs(off) < 0.523)
             if let last, number > 100 { #expect(placed.pts - last == 1024) }
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("The tracks that are announced before the first packet are the tracks of the packets")
+    @Test("The track descriptions that are announced before the first packet are those to which the packets refer")
     func identity() throws {
         var timeline = timeline()
         let stream = timeline.stream

@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(
-        "If one track of a file pauses for 16 s while the other continues, it keeps its times",
+        "If one track of a file pauses for 16 s while the other continues, its later packets keep their times",
         arguments: [TrackKind.video, .audio])
     func awayInFile(track: TrackKind) {
         var timeline = timeline()

@@ -109,7 +109,7 @@ import Testing
         #expect(wait.decide(on: alone, at: 9 * Self.second) == .wait(until: nil) && wait.isUseless)
         let late = reader(of: try audio() + [metadata(["framerate": 25]), configuration()] + frames(0..<1))
         #expect(wait.decide(on: late, at: 10 * Self.second) == .known)
-        // Where audio will do, it is on air.
+        // If audio alone is accepted, the publisher goes on air.
         var other = PublisherWait(for: nil)
         _ = other.decide(on: alone, at: 0)
         #expect(other.decide(on: alone, at: Self.second) == .known)

@@ -37,7 +37,7 @@ import Testing
         try CodedClip(video: "libx264", audio: "aac", options: options, name: name, in: directory.path)
     }
 
-    @Test("Each additional audio track of a publisher is listed once, in whichever message it comes")
+    @Test("Each additional audio track of a publisher is listed once, even if several messages contain it")
     func otherTracks() throws {
         var reader = RTMPPacketReader()
         let opus = Array("Opus".utf8)
@@ -136,7 +136,7 @@ import Testing
         var narrow = record
         narrow[4] = narrow[4] & 0xFC | 1
         var reader = RTMPPacketReader()
-        // The second time, the same sender comes with lengths of 4 bytes: nothing changes for the outputs.
+        // The second time, the same sender uses lengths of 4 bytes; nothing changes for the outputs.
         for (head, isNarrow) in [(narrow, true), (record, false)] {
             _ = reader.read(try video([0x17, 0, 0, 0, 0] + head))
             for (index, packet) in clip.packets.filter({ $0.track == .video }).enumerated() {

@@ -31,7 +31,7 @@ struct StandbySourceTests {
         }
     }
 
-    /// Openings that end as the test says.
+    /// Openings whose results the test chooses.
     private final class Openings: Sendable {
         private struct State {
             var error: IngestError?
@@ -47,7 +47,7 @@ struct StandbySourceTests {
             get { state.withLock { $0.error } }
             set { state.withLock { $0.error = newValue } }
         }
-        /// Whether the next openings wait until they are not wanted, or this is false again.
+        /// While this is true, openings block until they are no longer wanted, or until this is false again.
         var isBlocked: Bool {
             get { state.withLock { $0.isBlocked } }
             set { state.withLock { $0.isBlocked = newValue } }
@@ -122,13 +122,14 @@ struct StandbySourceTests {
         try eventually("the file is open again") { openings.made.count == 2 }
     }
 
-    @Test("If a source is closed and reopened at its end, that end does not affect the new opening")
+    @Test("If a source is closed and reopened just as it ends, that end does not affect the new opening")
     func lateEnd() throws {
         let source = makeSource()
         defer { source.stop() }
         source.start()
         try eventually("the source is open") { openings.made.count == 1 && source.report.status.state == .running }
-        // The source is closed and wanted again just before its thread looks at its status, which is that of its end.
+        // The source is closed and wanted again just before its thread reads the status, which says that the source has
+        // ended.
         openings.made[0].beforeStatus {
             source.stop()
             source.start()

@@ -96,7 +96,7 @@ struct OverlayTests {
         bus.show(scene(16), by: Transition(.pushLeft), frames: 4, at: 5)
         let luma = try run(frames: 12)
         #expect(luma[..<2] == [16, 16] && luma[2..<5] == [235, 235, 235])
-        // Each frame hides a fifth of it, and the end of the transition hides the rest.
+        // Each frame hides a fifth of the overlay, and the end of the transition hides the rest.
         let faded = [191, 147, 104, 60]
         #expect(zip(luma[5..<9], faded).allSatisfy { abs($0 - $1) <= 2 }, "\(luma)")
         #expect(luma[9...].allSatisfy { $0 == 16 })
@@ -135,7 +135,7 @@ struct OverlayTests {
         #expect(white.show(true, frames: 9, at: 2))
         bus.show(scene(16), by: Transition(.cut), frames: 0, at: 4)
         let luma = try run(frames: 14)
-        // Each frame shows another tenth of it.
+        // Each frame shows another tenth of the overlay.
         let steps = zip(luma[1...], luma[2...11]).map { $1 - $0 }
         #expect(steps.count == 10 && steps.allSatisfy { abs($0 - 22) <= 3 } && luma[11] == 235, "\(luma)")
     }
