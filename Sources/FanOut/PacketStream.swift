@@ -166,7 +166,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         for consumer in consumers {
             if let server = consumer.accept(packets), server !== servers.last { servers.append(server) }
         }
-        for server in servers { server.wake() }
+        for server in servers { server.serveAtOnce() }
     }
 }
 
@@ -206,4 +206,12 @@ package protocol PacketConsumer: AnyObject, Sendable {
 package protocol PacketServer: AnyObject, Sendable {
     /// Tells the server that there are new packets to send. Must not block.
     func wake()
+    /// Sends the new packets at once if this takes less time than a thread switch; otherwise has the effect of
+    /// ``wake()``. Only the publishing thread calls this method. It may hold locks of the program, but no locks of the
+    /// fan-out and of the outputs. Must not block.
+    func serveAtOnce()
+}
+
+extension PacketServer {
+    package func serveAtOnce() { wake() }
 }

@@ -61,6 +61,20 @@ import Testing
         writer.wake()
     }
 
+    @Test("A single RTMP connection sends a packet before the publishing thread continues")
+    func atOnce() throws {
+        let (connection, server) = try connect()
+        _ = packets.connected()
+        connection.goLive()
+        try server.reads { $0.count == 3 }
+        for frame in Int64(0)..<20 {
+            _ = packets.push(Samples.video(pts: frame, dts: frame, isKeyframe: frame == 0))
+            writer.serveAtOnce()
+            #expect(connection.progress.frames == UInt64(frame) + 1)
+        }
+        connection.abandon()
+    }
+
     @Test("An RTMP connection sends headers, the queued packets and the end of the stream")
     func life() throws {
         let (connection, server) = try connect()
