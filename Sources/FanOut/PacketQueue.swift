@@ -49,7 +49,7 @@ package final class PacketQueue: Sendable {
         /// Whether the output has not joined the program yet. While this is true, packets that the output does not get
         /// are not counted as dropped.
         var isJoining: Bool
-        /// Whether the output has called `pop` or went on air since the queue was last full.
+        /// Whether the output has called `pop` or gone on air since the queue was last full.
         var isRead = true
         var pace = ArrivalPace()
         /// How far the newest packet is ahead of time, in nanoseconds; see ``ArrivalPace``.
@@ -183,8 +183,8 @@ package final class PacketQueue: Sendable {
         state.withLock { state in state.isRead && state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }
 
-    /// Whether the receiver sees at most still frames until the next keyframe, so that a keyframe should be requested
-    /// at once; see ``DropPolicy/standsStill``.
+    /// Whether the receiver's video is frozen until the next keyframe, so that a keyframe should be requested at once;
+    /// see ``DropPolicy/standsStill``.
     package var standsStill: Bool { state.withLock { $0.policy.standsStill } }
 
     /// The counts of all packets that were refused or removed so far.
@@ -281,7 +281,8 @@ extension PacketQueue.State {
 ///
 /// The packet with the largest lateness is the first packet of a burst.
 struct ArrivalPace {
-    /// The largest lateness is kept for at least this time, and for at most twice this time. Longer than any segment.
+    /// The largest lateness is kept for at least this time, and for at most twice this time. No segment is as long as
+    /// this.
     private static let window: Int64 = 30_000_000_000
     /// The most by which a packet counts as ahead of time. No burst is longer than this. A larger difference comes from
     /// a pause of the sender.

@@ -158,8 +158,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         deliver(packets, to: consumers)
     }
 
-    /// Hands all packets to one consumer before it turns to the next one, because each access to another consumer costs
-    /// a cache miss. Servers are woken only after all consumers have their packets. Otherwise a server could wake
+    /// Hands all packets to one consumer before the next consumer gets any, because each access to another consumer
+    /// costs a cache miss. Servers are woken only after all consumers have their packets. Otherwise a server could wake
     /// before its last output has packets, and would have to check all of its outputs twice.
     private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
         var servers: [any PacketServer] = []

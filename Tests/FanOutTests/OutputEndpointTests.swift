@@ -12,7 +12,7 @@ struct OutputEndpointTests {
     private let away = OutputFailure(.unreachable, step: "connect", reason: "connection refused")
     private let refused = OutputFailure(.refused, step: "publish", reason: "bad key")
 
-    /// A machine that is live at its backup as attempt 4, at 10 s.
+    /// A state machine whose attempt 4 went on air at the backup at 10 s.
     private func machineAtBackup() -> OutputStateMachine {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         _ = machine.handle(.start)
@@ -229,7 +229,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: 3)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("The primary is tried even if the backup redirects the output late")
+    @Test("The primary is probed even if the output follows the backup's redirection only after it lost the backup")
     func unmetRedirectionFromBackup() {
         var machine = machineAtBackup()
         _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
@@ -246,7 +246,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: probe)) == [.begin(attempt: 7, at: .primary)])
     }
 
-    @Test("If a redirection's server refuses a second publisher, it is tried again when the old connection ends")
+    @Test("If a redirection's server refuses a second publisher, it is tried again when the first connection has ended")
     func redirectionRejected() {
         var machine = liveMachine()
         _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))

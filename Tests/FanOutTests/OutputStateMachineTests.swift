@@ -175,7 +175,8 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.failed(attempt: 61, rejected, at: 0)).last == .wait(until: second, attempt: 62))
     }
 
-    /// The times in seconds, from 0 on, at which attempts that reach no server fail, for ten minutes.
+    /// Lets every attempt from number `first` on fail without an answer, for ten minutes. Returns the times of these
+    /// failures, in seconds from 0 on.
     private func unansweredAttempts(_ machine: inout OutputStateMachine, from first: Int) -> [Double] {
         let away = OutputFailure(.unreachable, step: "resolve", reason: "no such name")
         var (now, attempt, times): (Int64, Int, [Double]) = (0, first, [])

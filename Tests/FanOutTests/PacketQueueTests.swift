@@ -72,7 +72,7 @@ struct PacketQueueTests {
         let queue = connectedQueue()
         for packet in Packets.video(61..<120) { queue.push(packet) }
         let frames = queue.drain().map(\.pts)
-        // 61 + 21 frames are 700 ms of queue, 61 + 27 are 900 ms.
+        // The queue begins at frame 61. It is 700 ms long at frame 61 + 21, and 900 ms long at frame 61 + 27.
         #expect(frames.prefix(21) == ArraySlice(61...81))
         #expect(frames.dropFirst(21) == [82, 84, 86])
         #expect(queue.push(Packets.audio(200)) == .queued)
@@ -215,7 +215,7 @@ struct PacketQueueTests {
         }
         queue.hold()
         #expect(queue.status.drops == [.overflow: 2])
-        // Longer than an output on air may be behind.
+        // These frames are longer than the maximum queue of an output on air.
         for packet in Packets.video(6..<50, gop: 1000) { queue.push(packet) }
         #expect(queue.status.packets == 46 && !queue.needsKeyframe)
         for packet in [Packets.video(50, key: true), Packets.audio(51), Packets.video(51)] { queue.push(packet) }
@@ -247,7 +247,7 @@ struct PacketQueueTests {
         queue.join(with: Packets.video(0..<300, gop: 1000))
         for packet in Packets.video(300..<380, gop: 1000) { #expect(queue.push(packet) == .queued) }
         #expect(queue.drops.packets == 0)
-        // 3 s more than the GOP.
+        // These frames are 3 s longer than the GOP.
         for packet in Packets.video(380..<400, gop: 1000) { queue.push(packet) }
         #expect(queue.drops.causes[.overflow] ?? 0 > 300)
         let caughtUp = PacketQueue(limits: .live, isFromStart: false)
@@ -269,8 +269,8 @@ struct PacketQueueTests {
         #expect(queue.drain().map(\.dts) == [60, 90 * 1024] && queue.drops.packets == 0)
     }
 
-    /// Plays segments of 6 s into a live output's queue, from which `share` of the frame rate is taken; returns the
-    /// queue's state and the frames taken after `segments` segments.
+    /// Pushes segments of 6 s into a live output's queue, and takes frames from it at `share` of the frame rate.
+    /// Returns the number of frames taken after `segments` segments, and the queue.
     private func play(_ segments: Int64, share: Double, takesBursts: Bool = true) -> (got: Int, queue: PacketQueue) {
         let clock = ManualClock()
         var limits = QueueLimits.live

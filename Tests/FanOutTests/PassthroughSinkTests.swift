@@ -78,7 +78,7 @@ struct PassthroughSinkTests {
         #expect(passed.map(\.duration) == [0, 40, 40, 40, 40, 40, 40, 40, 1000])
     }
 
-    @Test("If a new coding has another time base and earlier timestamps, its times continue after the last packet")
+    @Test("If the encoding changes to another time base and earlier timestamps, times continue after the last packet")
     func otherClock() {
         let fine = TrackDescription(
             video: .hevc, frames: FrameFormat(width: 640, height: 360), timeBase: .mpegTS,

@@ -48,11 +48,11 @@ package protocol OutputAttempt: AnyObject, Sendable {
     /// The server that the publishing thread wakes when the attempt's queue has new packets. This property is read only
     /// once, before ``start()``.
     var server: any PacketServer { get }
-    /// Sends the queued packets, ends the session by the protocol's rules and then reports `drained`. If this takes
-    /// longer than until `deadline` (monotonic nanoseconds), the caller ends the attempt by ``abandon()``. A call
-    /// before ``goLive()`` means that the program is over. An attempt that waits for receivers must then end. An
-    /// attempt that is still connecting must continue to connect; this method is called again when it is live. The
-    /// attempt tells viewers `reason` if the protocol can express it.
+    /// Sends the queued packets, ends the session by the protocol's rules and then reports `drained`. If this is not
+    /// complete at `deadline` (monotonic nanoseconds), the caller ends the attempt by ``abandon()``. A call before
+    /// ``goLive()`` means that the program is over. An attempt that waits for receivers must then end. An attempt that
+    /// is still connecting must continue to connect; this method is called again when it is live. The attempt tells
+    /// viewers `reason` if the protocol can express it.
     func drain(until deadline: Int64, reason: EndReason)
     /// Ends the attempt at once, without the protocol's teardown. The attempt reports no event afterwards.
     func abandon()
