@@ -161,7 +161,7 @@ struct RangePlanTests {
             begins += files[index].packets[packets(index, plan)].map { audio.clips[index].shift + $0.pts }
         }
         #expect(zip(begins, begins.dropFirst()).allSatisfy { $1 - $0 == 1024 })
-        // One packet before the packet that is played at 500 ms.
+        // The packet before the one that is played at 500 ms.
         let preRoll: Int64 = (24_000 / 1024 - 1) * 1024
         #expect(begins.first == preRoll - 24_000)
         #expect(plan.gaps == [ClipGap(from: 1_006_000, to: 1_007_000)] && plan.wanted.upperBound == 180 * 100)

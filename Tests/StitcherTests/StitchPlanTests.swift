@@ -9,7 +9,7 @@ import Testing
 
 @testable import Stitcher
 
-/// Sources that exist only in a plan, without files.
+/// Sources for plans, without files on disk.
 enum SampleInput {
     static let base = TimeBase(1, 15_360)
     static let configuration: [UInt8] = [1, 100, 0, 31]
