@@ -53,8 +53,8 @@ package struct RTMPInboundParser {
         var timestamp: UInt32 = 0
         /// The time difference that applies if a header has no time.
         var delta: UInt32 = 0
-        /// The extended timestamp of the last header that had a time, in any of the three forms of headers; nil if it
-        /// had no extended timestamp.
+        /// The extended timestamp of the current message, which headers of type 3 should repeat; nil if the message has
+        /// no extended timestamp.
         var extended: UInt32?
         var streamID: UInt32 = 0
         var body: [UInt8] = []

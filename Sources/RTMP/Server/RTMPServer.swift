@@ -109,8 +109,9 @@ package final class RTMPServer: Sendable {
             RTMPEndpoint(url, .offer(host), authorization: authorization, isSuccessor: isSuccessor), identity)
     }
 
-    /// Whether the stream at `url` can be offered as soon as the streams that are offered at the addresses `leaving`
-    /// end. Until then their listeners use the port at another local address, or with another TLS setting.
+    /// Whether the stream at `url` cannot be offered now, but can be offered when the streams at the addresses
+    /// `leaving` have ended. Until then their listeners use the port at another local address, or with another TLS
+    /// setting.
     package func isBlocked(_ url: RTMPListenURL, onlyBy leaving: Set<String>) -> Bool {
         let place = Place(host: url.host, port: url.port)
         let others = state.withLock { state in
