@@ -14,7 +14,7 @@ import Testing
 /// A director of three cameras, the last of which is a file, of a voice with audio only, and of a scene of two cameras.
 /// The test makes the frames, as a program does.
 struct DirectorStage {
-    /// Collects the positions from which it is played.
+    /// A file that records the positions from which it is played.
     final class NotedFile: PlayedFile {
         let whenOff = WhenOff.pause
         let moments = Mutex<[Duration]>([])

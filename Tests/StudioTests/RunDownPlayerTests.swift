@@ -16,7 +16,7 @@ private struct Deck {
     /// The views that went on air: frame and name.
     var shown: [String] = []
     var actions: [RunDownPlayer.Action] = []
-    /// The files in the order in which they were requested, and further down the frame at which each ends.
+    /// The files in the order in which they were requested.
     var clips: [RunDownPlayer.ClipID] = []
     /// Whether files are ready as soon as they are requested.
     var isPrompt = true
@@ -494,7 +494,7 @@ struct RunDownPlayerTests {
         deck.run(to: 26)
         #expect(deck.player.status(at: 25).remainingSeconds == nil)
         let status = deck.player.status(at: 25, lengths: ["b": .seconds(10)])
-        // 1 s of the first, 7 of the file's 10 s, 50 frames, and the complete file.
+        // The sum of 1 s of the first segment, 7 s of the 10 s file, 50 frames (2 s), and the complete 10 s file.
         #expect(status.remainingSeconds == 20)
         #expect(status.segments?.map(\.seconds) == [2, 7, 2, 10])
         #expect(status.segments?.map(\.until) == [nil, "end", nil, "end"])
