@@ -52,7 +52,7 @@ struct ChannelArchiveTests {
         }
     }
 
-    /// When recording `number` begins: one begins every ten seconds.
+    /// When recording `number` begins. A new recording begins every ten seconds.
     private func start(_ number: Int) -> UTCTime {
         UTCTime(milliseconds: SampleRecording.start.milliseconds + Int64(number) * 10_000)
     }
@@ -78,7 +78,7 @@ struct ChannelArchiveTests {
         return MovieBox.openHead + MovieBox.open(layout) + sample.open.dropFirst(sample.fragments[0])
     }
 
-    /// Makes recording `number` of four seconds: a file is left open, and recovery closes it.
+    /// Makes recording `number`, of four seconds: writes an open file, which recovery then closes.
     private func record(_ number: Int, ending: SegmentEnding = .stop) throws {
         try place.write(try opened(number, ending: ending), to: openName(number))
         let entries = try SegmentRecovery.run(in: directory, channel: "test")
@@ -94,7 +94,8 @@ struct ChannelArchiveTests {
         done.wait()
     }
 
-    /// Adds files that are not recordings of the channel, and returns the names that they would have if they were.
+    /// Adds files that are not recordings of the channel. Returns the names under which a list would show them by
+    /// mistake.
     private func addStrangers() throws -> [String] {
         let (other, ours) = (SampleRecording(channel: "other"), SampleRecording(ending: .stop))
         try place.write(other.closed, to: name(5))
@@ -181,7 +182,7 @@ struct ChannelArchiveTests {
         makeCatalogue()
         try archive.setHold(true, of: id(2))
         try CatalogueStore(directory: place.path).setUpload(.waiting, of: name(2))
-        // File 3 begins 20 s after the program.
+        // The beginning of file 3 is at 20 s of the program.
         let clip = CatalogueClip(
             .init(id: "goal", run: "b1", first: 550, end: 560, isComplete: true), channel: "test", rate: FrameRate(25),
             start: start(3).milliseconds, name: nil)

@@ -33,9 +33,9 @@ struct ClipWriterTests {
         }
     }
 
-    /// Takes the database away, and puts a directory in its place, in which no database can be made.
+    /// Moves the database away, and puts a directory at its path, so that no database can be created there.
     private func breakCatalogue() throws {
-        // The file is kept: a new one must not get its inode number.
+        // The old file is kept, so that a new file cannot get its inode number.
         if FileManager.default.fileExists(atPath: database) {
             try FileManager.default.moveItem(atPath: database, toPath: place.path("old"))
         }
@@ -75,7 +75,7 @@ struct ClipWriterTests {
         note("a")
         writer.flush()
         try mendCatalogue()
-        // Less than the interval of the retries, even with the patience of `eventually`.
+        // This limit is shorter than the interval between retries.
         try expect(["a"], within: .seconds(1))
     }
 

@@ -70,7 +70,7 @@ struct HeldRecordingTests {
     @Test("A hold during a deletion does not report success if the file was deleted")
     func raced() throws {
         try place.write(SampleRecording.streamHead(of: "main"), to: name)
-        // Takes the lock like a deletion that has found no mark.
+        // The test holds the file's lock, as a deletion does that has found no mark.
         var deletion: FileDescriptor? = try FileDescriptor.open(existing: place.path(name))
         #expect(deletion?.lock() == true)
         let holder = Holder(archive)
@@ -98,7 +98,7 @@ struct HeldRecordingTests {
         #expect(try HoldMark.names(in: directory).isEmpty)
     }
 
-    /// Holds on a thread of its own.
+    /// Holds a file on a thread of its own.
     private final class Holder: Sendable {
         private let archive: ChannelArchive
         private let state = Mutex<String?>(nil)
