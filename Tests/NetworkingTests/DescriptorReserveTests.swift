@@ -17,7 +17,7 @@ struct DescriptorReserveTests {
         init(_ count: Int?) { self.count = Mutex(count) }
     }
 
-    /// Comes before the gate on the way to the socket, and counts the requests to accept connections.
+    /// A handler between the gate and the socket, which counts the gate's requests to accept connections.
     private final class Accepts: ChannelOutboundHandler {
         typealias OutboundIn = NIOAny
         var count = 0
@@ -96,7 +96,7 @@ struct DescriptorReserveTests {
         #expect(kept() == 64 + 2 * 8)
     }
 
-    @Test("None are kept before the outputs are known, and connections are accepted if the count is unknown")
+    @Test("No descriptors are kept before the outputs are known, and an unknown count does not prevent connections")
     func bounds() {
         #expect(reserve(Free(nil)).admits())
         #expect(DescriptorReserve(clock: clock) { 1 }.admits())
