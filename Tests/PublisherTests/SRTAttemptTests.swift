@@ -129,7 +129,7 @@ import Testing
         push(0..<1, to: listener.packets)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames == 1 }
-        // Of this megabyte the library accepts 100 kB at once, and then 60 kB per second.
+        // The library accepts 100 kB of this megabyte at once, and then 60 kB per second.
         push(1..<20, to: listener.packets, bytes: 50_000)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames > 1 }
