@@ -274,10 +274,10 @@ extension PacketQueue.State {
 }
 
 /// Measures how far a packet is ahead of time, for inputs that deliver in bursts. The lateness of a packet is its
-/// arrival minus its media time. A packet is ahead of time by as much as its lateness is smaller than the largest
-/// recent lateness. Media that is ahead of time does not count as queued, because the output may take until the next
+/// arrival minus its media time. A packet is ahead of time by the difference between the largest recent lateness and
+/// its own lateness. Media that is ahead of time does not count as queued, because the output may take until the next
 /// burst to send it. A playlist, for example, delivers a whole segment at once; an input that was just opened delivers
-/// at once what it kept until its tracks were known.
+/// at once the packets that it kept until its tracks were known.
 ///
 /// The packet with the largest lateness is the first packet of a burst.
 struct ArrivalPace {

@@ -42,7 +42,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         var newest = Int64.min
     }
 
-    /// The maximum number of waiting marks. An operator cannot set so many within an encoder's delay.
+    /// The maximum number of waiting marks. An operator cannot set this many marks within an encoder's delay.
     private static let mostMarks = 64
 
     private let delivery: Delivery

@@ -448,7 +448,7 @@ struct OutputSetTests {
         #expect(lines.first?.contains("dropped_frames=110") == true, "\(lines)")
     }
 
-    @Test("If an output is lost while it drops packets, no recovery is logged")
+    @Test("If an output loses its connection while it drops packets, no recovery is logged")
     func lostWhileDropping() async throws {
         let attempt = try await start(limits: Self.kilobyte)
         attempt.stall(true)
@@ -543,7 +543,7 @@ struct OutputSetTests {
         try await eventually("it has ended") { isReleased.withLock { $0 } }
     }
 
-    @Test("Output names are unique, and an unknown name is refused with that name")
+    @Test("A second output with the same name and a request for an unknown output are refused with that name")
     func names() throws {
         try outputs.add(OutputDefinition(name: "a", target: ScriptedTarget()))
         #expect(throws: OutputSetError.nameTaken("a")) {

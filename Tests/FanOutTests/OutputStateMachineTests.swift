@@ -246,7 +246,7 @@ struct OutputStateMachineTests {
         #expect(waits == [1000, 1000, 1500, 2250, 3375, 5000, 5000])
     }
 
-    @Test("If the backup does not answer either, the retry intervals grow as well")
+    @Test("If neither the primary nor the backup answers, the retry intervals grow")
     func nobodyAnywhere() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         _ = machine.handle(.start)

@@ -15,7 +15,7 @@ struct PacketQueueTests {
         return queue
     }
 
-    @Test("An output that connects before its queue is full gets the program from its first frame, nothing dropped")
+    @Test("An output that connects before its queue is full gets the whole program, and no packet is dropped")
     func holdsTheStart() {
         let queue = PacketQueue(limits: .live)
         queue.push(Packets.audio(-1))
@@ -67,7 +67,7 @@ struct PacketQueueTests {
         #expect(queue.status.drops == [.notConnected: 180])
     }
 
-    @Test("At 700 ms of queue disposable frames are dropped, at 900 ms all video until a keyframe, and audio never")
+    @Test("A queue drops disposable frames from 700 ms on, all video until a keyframe from 900 ms on, and never audio")
     func thresholds() {
         let queue = connectedQueue()
         for packet in Packets.video(61..<120) { queue.push(packet) }
@@ -81,7 +81,7 @@ struct PacketQueueTests {
         #expect(queue.push(Packets.video(123)) == .queued)
     }
 
-    @Test("At 3 s the queue is emptied up to its newest keyframe, and the following packets can be decoded")
+    @Test("A queue that reaches 3 s is emptied up to its newest keyframe, and the following packets can be decoded")
     func overflow() {
         let queue = connectedQueue()
         for packet in Packets.video(60..<152) { queue.push(packet) }
@@ -92,7 +92,7 @@ struct PacketQueueTests {
         #expect(queue.push(Packets.video(153)) == .dropped(.awaitingKeyframe))
     }
 
-    @Test("The queue's limit in bytes applies whatever the queue's duration is")
+    @Test("A queue never exceeds its limit in bytes, however short its duration is")
     func bytes() {
         var limits = QueueLimits.live
         limits.maximumBytes = 1000
@@ -177,7 +177,7 @@ struct PacketQueueTests {
         #expect(queue.needsKeyframe && queue.standsStill)
     }
 
-    @Test("An output counts as stalled while its queue drops frames after a keyframe, until such a frame is accepted")
+    @Test("Video counts as frozen from the drop of the frame after a keyframe until another frame is accepted")
     func standsStill() {
         let queue = connectedQueue()
         for packet in Packets.video(1..<60) { queue.push(packet) }
@@ -192,7 +192,7 @@ struct PacketQueueTests {
         #expect(!queue.standsStill && !queue.needsKeyframe)
     }
 
-    @Test("If a queue joins a running program it begins with a frame, and earlier packets do not count as drops")
+    @Test("A queue that joins a running program begins with a keyframe, and earlier packets do not count as drops")
     func joining() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         for packet in Packets.video(10..<20) { queue.push(packet) }

@@ -147,7 +147,7 @@ struct PacketHistoryTests {
         #expect(history.age == history.packets[19].dtsNanoseconds - history.packets[0].dtsNanoseconds)
     }
 
-    @Test("The packet history for replays covers at least its duration, from a keyframe on")
+    @Test("The packet history for replays covers at least the requested duration, and begins with a keyframe")
     func replay() {
         let history = history(.init(duration: .seconds(5)), frames: 0..<600)
         #expect(history.packets.first?.pts == 420)
@@ -177,7 +177,7 @@ struct PacketHistoryTests {
 
 @Suite("Interleaver")
 struct InterleaverTests {
-    @Test("If one track stops, the other's packets wait up to a limit, and late packets of the first pass at once")
+    @Test("If a track stops, the other track's packets wait up to a limit, and its own late packets pass at once")
     func bound() {
         var interleaver = Interleaver(bound: .seconds(1))
         #expect(interleaver.push(Packets.audio(0)).isEmpty)

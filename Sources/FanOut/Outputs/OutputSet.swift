@@ -247,7 +247,7 @@ package final class OutputSet: Sendable {
     }
 
     /// Ends all outputs cleanly because no packets follow, by `deadline` (monotonic nanoseconds) at the latest.
-    /// `reason` says why. For each output this enters `group`, and leaves it when that output has ended.
+    /// `reason` says why. For each output, the call enters `group`, and leaves the group when that output has ended.
     package func finish(deadline: Int64, reason: EndReason, in group: DispatchGroup) {
         let outputs = state.withLock { state in
             state.isOver = true
