@@ -26,7 +26,7 @@ package struct RTMPInboundParser {
         var messageBytes: Int
         /// Limit for the sum of all partial messages, in bytes.
         var heldBytes: Int
-        /// Limit for the number of chunk streams that were ever used.
+        /// Limit for the number of chunk streams that the peer uses over the whole connection.
         var chunkStreams = 64
         /// Whether a message that is too long is skipped; otherwise it ends the parsing.
         var skipsLongMessages = false

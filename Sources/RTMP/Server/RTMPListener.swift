@@ -206,7 +206,7 @@ final class RTMPListener: Sendable {
         next?()
     }
 
-    /// Counts a wrong stream key that a client from `network` showed.
+    /// Counts a wrong stream key that a client from `network` presented.
     func recordWrongKey(from network: ClientNetwork) {
         if let report = keys.record(from: network) { warning("RTMP at \(name): \(report)") }
     }

@@ -85,7 +85,7 @@ package final class RTMPServer: Sendable {
         keys = StreamKeyGuard(clock: clock)
     }
 
-    /// The number of clients that requested an unknown stream, or showed a wrong key for a stream.
+    /// The number of clients that requested an unknown stream, or presented a wrong key for a stream.
     package var wrongKeys: UInt64 { keys.wrongKeys }
 
     /// Receives the stream at `url`, which is an input, for `receiver`. `identity` is the certificate for a secure

@@ -99,7 +99,7 @@ struct RTMPChunkTests {
         #expect(refusedAt == 64)
     }
 
-    @Test("A publisher's message of 16 MiB − 1 is received, and a second incomplete one is refused at the limit")
+    @Test("A publisher's message of the maximum size is received, and a second incomplete one is refused at the limit")
     func largest() throws {
         var parser = RTMPInboundParser(limits: RTMPServerSession.publisherLimits)
         let body = [UInt8](repeating: 1, count: 0xFF_FFFF)
