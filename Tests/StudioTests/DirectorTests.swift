@@ -166,7 +166,7 @@ struct DirectorTests {
         #expect(stage.seen(stage.make(8)?.scene) == ["cam1", "cam2"])
     }
 
-    @Test("The commands take and auto swap the scene on air and the preview; auto uses the prepared transition")
+    @Test("The commands 'take' and 'auto' swap the scene on air and the preview; 'auto' uses the prepared transition")
     func swap() throws {
         #expect(try director.take() == 0)
         #expect(director.report.scene == single("cam2") && director.report.preview == single("cam1"))

@@ -314,7 +314,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "200 a", "270 b"])
     }
 
-    @Test("The command follow after an operator's cut continues where the run-down would be without the cut")
+    @Test("The command 'follow' after an operator's cut continues where the run-down would be without the cut")
     func follow() throws {
         var deck = try deck([seconds("a", 4), seconds("b", 4), seconds("c", 1)])
         deck.run(to: 30)
@@ -326,7 +326,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "150 b", "200 c"])
     }
 
-    @Test("After an operator's cut, resume continues a file where it was, and follow as if it had played on")
+    @Test("After an operator's cut, 'resume' continues a file at the cut, and 'follow' as if there had been no cut")
     func cutFiles() throws {
         for resumes in [true, false] {
             var deck = try deck([file("intro", .time(.seconds(4)), start: .seconds(10)), seconds("b", 1)])
@@ -382,7 +382,7 @@ struct RunDownPlayerTests {
         #expect(throws: RunDownPlayer.Refusal.notHeld) { try deck.player.resume(at: 300) }
     }
 
-    @Test("The command next during a hold continues with the segment after the held one")
+    @Test("The command 'next' during a hold continues with the segment after the held one")
     func nextWhileHeld() throws {
         var deck = try deck([seconds("a", 1), file("b", .frames(20)), seconds("c", 1), seconds("d", 1)])
         deck.run(to: 10)
@@ -406,7 +406,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "40 b"])
     }
 
-    @Test("Under random commands a run-down opens only the files that it needs, and its frames never decrease")
+    @Test("Under random commands a run-down opens only the files that it needs, and its views are in order of time")
     func anyOrder() throws {
         for seed in UInt64(0)..<200 {
             let order = RunDownOrder(count: 7, seed: seed)
