@@ -28,7 +28,7 @@ struct ChannelArchiveTests {
     }
 
     @Test(
-        "A page of the list reads the directory only after it has changed, however many files are in it",
+        "The recording list reads the directory again only if it has changed, however many files are in it",
         arguments: [10, 1000])
     func pages(files: Int) throws {
         let names = (1...files).map { name($0) }
@@ -158,7 +158,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory) == [name(2)])
     }
 
-    @Test("The list of uploads has the newest of the channel, with places and times, also without a directory")
+    @Test("The upload list has the channel's newest uploads with places and times, and is empty without a directory")
     func uploads() throws {
         let nowhere = ChannelArchive(place.path("none"), channel: "test")
         #expect(try nowhere.uploads(Self.all, limit: 10).uploads.isEmpty)
@@ -176,7 +176,7 @@ struct ChannelArchiveTests {
         #expect(page.map(\.name) == [name(1)])
     }
 
-    @Test("A list tells what keeps each file, and when it is old enough to be deleted")
+    @Test("The recording list says what keeps each file from deletion, and when the file is old enough to be deleted")
     func outlook() throws {
         for number in 1...4 { try record(number) }
         makeCatalogue()
@@ -200,7 +200,7 @@ struct ChannelArchiveTests {
         #expect(try sized.list(Self.all, limit: 100).recordings.allSatisfy { $0.deleteAfter == nil })
     }
 
-    @Test("A list has the newest files and gaps within the requested range, with and without a catalogue")
+    @Test("The recording list has the newest files and gaps in the requested range, with and without a catalogue")
     func overlapping() throws {
         for number in 1...4 { try record(number, ending: number == 4 ? .stop : .rotate) }
         var random = SeededRandom()

@@ -132,7 +132,7 @@ struct ClipExportTests {
         #expect(try book.clip("x").isHeld)
     }
 
-    @Test("Each part of a stitched export has at least one frame, and the export has at least one part")
+    @Test("A stitched export without parts, or with a part of a clip without any frame, is refused")
     func tooLittle() throws {
         try take("x", 1, 2)
         #expect(try book.stitch([ClipPart(id: "x", skipped: (12, 12))]).stitched.count == 1)

@@ -69,7 +69,7 @@ struct ClipWriterTests {
         try expect(["b", "c"])
     }
 
-    @Test("At the end a clip that could not be written is written without waiting for the retry")
+    @Test("A flush writes a clip that could not be written before, without waiting for the retry")
     func flush() throws {
         try breakCatalogue()
         note("a")

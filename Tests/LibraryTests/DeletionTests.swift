@@ -154,7 +154,7 @@ struct DeletionTests {
         }
     }
 
-    @Test("If eight clients send the same deletion token, it deletes once and is refused for the others")
+    @Test("If eight clients send the same deletion token, one of them deletes the file, and the others are refused")
     func together() throws {
         let place = try TemporaryDirectory()
         _ = try RecordDirectory.prepare(place.path)

@@ -53,7 +53,7 @@ struct ExportLadderTests {
         }
     }
 
-    @Test("Files with different codings are stitched, or refused if nothing may be re-encoded")
+    @Test("Files with different codec configurations are stitched, or refused if nothing may be re-encoded")
     func differences() throws {
         for (ends, isExact) in [(ExportEnds.widened, false), (.cheap, true), (.exact, true)] {
             #expect(
@@ -63,7 +63,7 @@ struct ExportLadderTests {
     }
 
     @Test(
-        "A range of another encoder is stitched for exact ends, or copied with more frames if that costs too much"
+        "A range from another encoder is stitched for exact ends, or copied with more frames if that is too costly"
     )
     func encoders() throws {
         #expect(

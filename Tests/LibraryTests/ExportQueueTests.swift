@@ -129,7 +129,7 @@ struct ExportQueueTests {
         #expect(refusal { _ = try jobs.job(ids[4]) } == .notFound)
     }
 
-    @Test("The newest five trial exports are kept besides the exports, and are forgotten at a restart")
+    @Test("The newest five trial exports are kept in addition to other exports, and are forgotten at a restart")
     func trials() throws {
         var trial = request()
         trial.isTrial = true
@@ -157,7 +157,7 @@ struct ExportQueueTests {
         #expect(job.detail?.contains("symbolic link") == true && job.detail?.contains(place.path) == false)
     }
 
-    @Test("Unfinished exports of earlier processes are deleted after a day, and no other files are")
+    @Test("Unfinished exports of earlier processes are deleted after a day, and no other file is deleted")
     func leftovers() throws {
         try FileManager.default.createDirectory(
             atPath: place.path(".relay-exports/old"), withIntermediateDirectories: true)

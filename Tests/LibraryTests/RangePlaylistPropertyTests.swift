@@ -203,7 +203,7 @@ struct RangePlaylistPropertyTests {
 
 @Suite("A cache of recent values")
 struct RecentValuesTests {
-    @Test("A cache keeps the values that were used last, as a simple model does")
+    @Test("A cache keeps the most recently used values, exactly as a simple model does")
     func model() {
         var random = SeededRandom()
         for _ in 0..<300 {

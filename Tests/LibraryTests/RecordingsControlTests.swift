@@ -167,7 +167,7 @@ struct RangePlaylistTests {
         #expect(ended.count { $0.hasPrefix("#EXT-X-BYTERANGE") } == 3 && ended.last == "#EXT-X-ENDLIST")
     }
 
-    @Test("Markers are date ranges of the segments that contain them, with different IDs for equal dates")
+    @Test("Each marker is a date range before the segment that contains it, with its own ID even if dates are equal")
     func marks() {
         let files = [file("one", start: 0, seconds: 10), file("two", start: 10_500, seconds: 10)]
         let marks = [(500, "out"), (8_000, "a"), (8_000, "b"), (10_200, "gap"), (10_500, "c"), (13_000, "d")]

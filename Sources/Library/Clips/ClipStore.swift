@@ -260,7 +260,7 @@ extension ClipStore {
     }
 
     private func measure(_ id: String) {
-        // If this fails, an export will report the error.
+        // If the measurement fails, an export will report the error.
         guard let row = row(id), row.audioOffset == nil, let offset = try? audioOffset(of: row) else { return }
         state.withLock { state in
             guard state.facts[id] != nil else { return }

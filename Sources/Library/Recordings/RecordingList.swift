@@ -102,7 +102,7 @@ package struct ArchivedFile: Sendable {
     package var name: String
     /// The file's media type.
     package var type: String
-    /// The number of bytes that can be read; of a file that is being written, those that are complete.
+    /// The number of bytes that can be read. In a file that is being written, only complete data can be read.
     package var size: Int64
     /// The strong entity tag, without quotes, of a file that does not change any more; nil for a file that is being
     /// written.
