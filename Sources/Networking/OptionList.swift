@@ -36,8 +36,8 @@ package struct OptionList {
     }
 
     /// Parses `text`, the part of an output after `#`: `name=value` pairs separated by commas. In a value, a comma is
-    /// written `%2C`. `read` converts each value in which this was replaced. Throws the errors of `read`, and an error
-    /// for an option without a value.
+    /// written `%2C`. `read` converts each value after `%2C` was replaced in it. Throws the errors of `read`, and an
+    /// error for an option without a value.
     package init(behindMark text: Substring, of kind: String, read: (String) throws -> String) throws {
         self.kind = kind
         let advice = " Write a comma in a value as %2C."

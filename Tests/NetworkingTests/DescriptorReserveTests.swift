@@ -57,7 +57,7 @@ struct DescriptorReserveTests {
         _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
-    @Test("Connections that were accepted since descriptors were counted are subtracted")
+    @Test("Connections accepted since the last count of descriptors are subtracted from the free descriptors")
     func flood() {
         let reserve = reserve(Free(100))
         var accepted = 0
@@ -70,7 +70,7 @@ struct DescriptorReserveTests {
         #expect(reserve.admits(), "they are counted again each second")
     }
 
-    @Test("Outputs that are added later count until they have ended, beside those of the configuration")
+    @Test("Outputs beyond the number of configured ones have descriptors kept free until they have ended")
     func added() {
         let free = Free(0)
         let reserve = reserve(free, outputs: 2)
