@@ -176,7 +176,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("If a full queue was emptied up to a keyframe with a new codec configuration, that is sent before the frame")
+    @Test("If a full queue is emptied up to a keyframe of a new codec configuration, RTMP sends that configuration")
     func recodingAfterFlush() throws {
         let (connection, server) = try connect()
         push(0..<1)
@@ -208,7 +208,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("Frames that an RTMP connection took and did not send before the server left count as dropped")
+    @Test("Frames that an RTMP connection had not sent when the server left count as dropped")
     func unsentFrames() throws {
         let (connection, server) = try connect()
         push(0..<10, bytes: 60_000)

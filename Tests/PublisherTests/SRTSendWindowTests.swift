@@ -150,7 +150,7 @@ struct SRTSendWindowTests {
         #expect(SRTSendWindow(latency: 8000, dropAge: 2000).maximumAge(roundTrip: 1) == 1900)
     }
 
-    @Test("SRT continues after a delay with the next packet, or after packet loss or a long delay at a keyframe")
+    @Test("After a short delay SRT continues with the next packet; after packet loss or a long delay, at a keyframe")
     func reopens() {
         func verdict(age: Int64, losses: Int64, shut: Int64) -> SRTSendWindow.Verdict {
             var window = SRTSendWindow(latency: 200)
