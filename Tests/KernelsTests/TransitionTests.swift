@@ -260,7 +260,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Each easing function keeps both ends and never decreases", arguments: Easing.allCases)
+    @Test("Each easing function begins at 0, ends at 1 and never decreases", arguments: Easing.allCases)
     func easing(easing: Easing) {
         let values = (0...100).map { easing.progress(at: Double($0) / 100) }
         #expect(values.first == 0 && values.last == 1)
