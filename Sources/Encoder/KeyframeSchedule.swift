@@ -21,7 +21,7 @@ struct KeyframeSchedule {
     }
 
     /// Records a request for an IDR frame: the first frame at or after `programTime`, or the next possible frame if
-    /// that is nil.
+    /// `programTime` is nil.
     mutating func request(at programTime: Timestamp?) {
         guard let programTime else {
             isWanted = true

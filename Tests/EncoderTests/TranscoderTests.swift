@@ -129,7 +129,7 @@ import Testing
         #expect(abs((output.last?.pts ?? 0) - (input.last?.pts ?? 0)) < 3072)
     }
 
-    @Test("Samples of any rate are encoded at their own times")
+    @Test("Audio of any sample rate is encoded at its own times")
     func samples() throws {
         let track = TrackDescription(
             audio: .pcm, format: AudioFormat(sampleRate: 8000, channels: 1), decoderConfiguration: SharedBytes([]))
