@@ -173,7 +173,7 @@ package struct RTMPInboundParser {
         return nil
     }
 
-    /// Set Chunk Size (5.4.1).
+    /// Carries out the message Set Chunk Size (5.4.1).
     private mutating func setChunkSize(_ body: [UInt8]) throws(Malformed) {
         guard let size = Self.number(body), (1...0x7FFF_FFFF).contains(size) else {
             throw Malformed(reason: "an impossible chunk size")
