@@ -71,7 +71,7 @@ struct PassthroughSinkTests {
         #expect(passed.map(\.duration) == [0, 40, 40, 5, 5])
     }
 
-    @Test("A gap does not become a packet's duration; after three packets a slower frame rate does")
+    @Test("A gap is not used as a packet's duration; a slower frame rate is used after three packets")
     func lengthsBehindGap() {
         let times: [Int64] = [0, 40, 80, 2080, 2120, 2160, 3160, 4160, 5160]
         let passed = pass(times.map { packet($0, duration: 0) }).packets
