@@ -166,7 +166,7 @@ struct SceneLineTests {
         }
     }
 
-    @Test("Each recorded frame has a position in the list of scenes; a scene that begins in a gap begins after it")
+    @Test("Each recorded frame has a position in the list of scenes; a scene that began in a gap starts after the gap")
     func places() throws {
         var random = SeededRandom()
         for turn in 0..<30 {
@@ -213,7 +213,7 @@ struct SceneLineTests {
         }
     }
 
-    @Test("A run dated before the previous run leaves the scenes of the previous run unchanged")
+    @Test("If a run has earlier times than the previous run, the scenes of the previous run stay unchanged")
     func datedBefore() throws {
         // The machine started with a clock that was an hour ahead.
         var ahead = Run(name: "a", rate: FrameRate(25), begin: Self.begin + 3_600_000, files: [0..<250])
