@@ -66,7 +66,8 @@ package final class RTMPServer: Sendable {
     private let notice: @Sendable (String) -> Void
     private let warning: @Sendable (String) -> Void
     private let state = Mutex(State())
-    /// Locked while a port is opened, because opening can have to wait until the same port is closed.
+    /// Locked while a port is opened, because the opening may have to wait until an earlier listener has closed this
+    /// port.
     private let opening = Mutex<Void>(())
 
     /// A server without listeners. `notice` is called on any thread with messages for an operator, each one sentence
