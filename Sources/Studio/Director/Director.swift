@@ -340,7 +340,7 @@ extension Director {
         }
         let (now, before) = (state.changes[current], Array(state.changes[first..<current]))
         // The change that is visible now is kept, because another change can still replace a change at the next frame;
-        // its transition then begins with the picture that is visible now.
+        // its transition then begins with the frame that is visible now.
         let shown = state.changes.lastIndex { $0.frame < next } ?? 0
         state.changes.removeFirst(min(first, shown))
         return (now, before)
