@@ -70,7 +70,7 @@ struct DescriptorReserveTests {
         #expect(reserve.admits(), "they are counted again each second")
     }
 
-    @Test("Outputs beyond the number of configured ones have descriptors kept free until they have ended")
+    @Test("For outputs beyond the configured number, descriptors are also kept free until these outputs have ended")
     func added() {
         let free = Free(0)
         let reserve = reserve(free, outputs: 2)
@@ -96,7 +96,7 @@ struct DescriptorReserveTests {
         #expect(kept() == 64 + 2 * 8)
     }
 
-    @Test("No descriptors are kept before the outputs are known, and an unknown count does not prevent connections")
+    @Test("Connections are accepted before the outputs are known, and if the free descriptors cannot be counted")
     func bounds() {
         #expect(reserve(Free(nil)).admits())
         #expect(DescriptorReserve(clock: clock) { 1 }.admits())

@@ -22,7 +22,7 @@ struct GuessLimitTests {
         #expect(limit.record(from: network, at: 10 * second) == false)
     }
 
-    @Test("Above the limit one guess per half second is admitted, and below the limit every guess is")
+    @Test("Below the limit every guess is admitted, and above the limit one guess per half second")
     func pace() {
         var limit = GuessLimit()
         for _ in 0..<10 {
