@@ -151,7 +151,7 @@ struct RangePlanTests {
         #expect(file.hasFrame(within: 0..<20_000_000) && !file.hasFrame(within: 1_000_000_000..<1_100_000_000))
     }
 
-    @Test("Where two files join each audio packet is copied once, without the second file's hidden packet")
+    @Test("Where two files join, each audio packet is copied once, without the second file's hidden packet")
     func audioAtJoins() throws {
         let files = [source("a"), source("b", startsAt: 60, audioFrom: 93), source("c", startsAt: 120, audioFrom: 187)]
         let plan = try RangePlan(files, from: 1_000_500, to: 1_007_000, isExact: true)
