@@ -171,7 +171,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
 }
 
 extension PacketStream.State {
-    /// Puts the marks with times up to `time` behind the packets that were published so far. The time of a mark is
+    /// Places the marks with times up to `time` after the packets that were published so far. The time of a mark is
     /// never earlier than the time of these packets. Marks are not part of the stream's description, because no
     /// consumer has to prepare for them.
     fileprivate mutating func placeMarks(upTo time: Int64) {

@@ -182,7 +182,7 @@ struct PacketQueueTests {
         let queue = connectedQueue()
         for packet in Packets.video(1..<60) { queue.push(packet) }
         #expect(!queue.standsStill)
-        // The keyframe is queued, and the frames behind it are refused.
+        // The keyframe is queued, and the frames after it are refused.
         for packet in Packets.video(60..<70) { queue.push(packet) }
         #expect(queue.standsStill && !queue.needsKeyframe)
         _ = queue.drain()
