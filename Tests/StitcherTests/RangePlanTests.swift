@@ -99,7 +99,7 @@ struct RangePlanTests {
         let plan = try RangePlan([file], from: 1_000_400, to: 1_001_500, isExact: false)
         #expect(encoded(plan) == 0)
         #expect(shown(plan, [file]) == Array(0..<46))
-        // Frames 43, 44 and 45 belong together: 45 is decoded before both others, and the range ends behind 44.
+        // Frames 43, 44 and 45 belong together: 45 is decoded before both others, and the range ends after 44.
         #expect(plan.shown == 0..<4600 && plan.wanted == 1200..<4500)
     }
 
