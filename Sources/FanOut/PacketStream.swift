@@ -42,7 +42,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         var newest = Int64.min
     }
 
-    /// The maximum number of waiting marks. An operator cannot set so many within an encoder's delay.
+    /// The maximum number of waiting marks. An operator cannot set this many marks within an encoder's delay.
     private static let mostMarks = 64
 
     private let delivery: Delivery
@@ -158,8 +158,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         deliver(packets, to: consumers)
     }
 
-    /// Hands all packets to one consumer before it turns to the next one, because each access to another consumer costs
-    /// a cache miss. Servers are woken only after all consumers have their packets. Otherwise a server could wake
+    /// Hands all packets to one consumer before the next consumer gets any, because each access to another consumer
+    /// costs a cache miss. Servers are woken only after all consumers have their packets. Otherwise a server could wake
     /// before its last output has packets, and would have to check all of its outputs twice.
     private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
         var servers: [any PacketServer] = []
@@ -171,7 +171,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
 }
 
 extension PacketStream.State {
-    /// Puts the marks with times up to `time` behind the packets that were published so far. The time of a mark is
+    /// Places the marks with times up to `time` after the packets that were published so far. The time of a mark is
     /// never earlier than the time of these packets. Marks are not part of the stream's description, because no
     /// consumer has to prepare for them.
     fileprivate mutating func placeMarks(upTo time: Int64) {
