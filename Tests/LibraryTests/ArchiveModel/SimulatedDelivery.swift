@@ -5,7 +5,7 @@ import Synchronization
 @testable import Catalogue
 @testable import Upload
 
-/// A delivery to a remote that works, is away, or during which relay is killed.
+/// A delivery to a simulated remote. It can succeed or get no answer, and relay can be killed during it.
 final class SimulatedDelivery: SegmentDelivery {
     enum Fault: Sendable {
         case none
@@ -13,7 +13,7 @@ final class SimulatedDelivery: SegmentDelivery {
         case away
         /// Relay is killed before the file has arrived.
         case killedBefore
-        /// Relay is killed when the file has arrived, and before relay knows.
+        /// Relay is killed after the file has arrived, but before relay knows it.
         case killedAfter
     }
 
@@ -23,7 +23,7 @@ final class SimulatedDelivery: SegmentDelivery {
     }
 
     private let fault: Fault
-    /// How many files are delivered before the fault.
+    /// The number of files that are delivered before the fault.
     private let good: Int
     private let state = Mutex(State())
 
@@ -32,7 +32,7 @@ final class SimulatedDelivery: SegmentDelivery {
     /// The names of the files that arrived, in order.
     var delivered: [String] { state.withLock { $0.delivered } }
 
-    /// Sets what kills relay.
+    /// Sets the closure that kills relay.
     func killing(by kill: @escaping @Sendable () -> Void) { state.withLock { $0.kill = kill } }
 
     func deliver(_ segment: CatalogueSegment, at path: String, holding lock: UploadLock) async throws(DeliveryFailure)
