@@ -207,13 +207,16 @@ extension SerialShows {
                 channels:
                   - name: good
                     input: {address: \(clip)}
-                    encoder: {size: 320x180, preset: ultrafast, frameRate: 25}
+                    encoder: {size: 320x180, preset: ultrafast, frameRate: 25, videoBitrate: 1M}
                     outputs: ["\(server.url())", "rtmp-listen://127.0.0.1:\(port)/live/out", "udp://127.0.0.1:\(port)"]
-                    recording: {directory: \(directory.file("new/rec")), upload: "relay-knows-none:x"}
+                    recording:
+                      directory: \(directory.file("new/rec"))
+                      also: \(directory.file("new/second"))
+                      upload: "relay-knows-none:x"
                   - name: bad
                     input: \(directory.file("none.mp4"))
                     outputs: ["rtmp://127.0.0.1:\(port)/live/secretkey", "hls:\(directory.file("plain"))/hls"]
-                    recording: {directory: \(directory.path), expect: 1000000h, onSegment: /no/program}
+                    recording: {directory: \(directory.path), expect: 1000000h, onSegment: /no/program, also: /proc/relay}
                 """)
             let result = try await RelayProcess.run(["check", path, "--json"])
             #expect(result.ending == .exited(69) && !result.log.contains("secretkey"), "\(result.log)")
@@ -225,12 +228,12 @@ extension SerialShows {
             #expect(
                 words("good") == [
                     "input ok", "output rtmp-1 ok", "output rtmp-listen-1 ok", "output udp-1 ok", "recording ok",
-                    "upload warning", "encoder ok",
+                    "second recording ok", "upload warning", "encoder ok",
                 ], "\(rows)")
             #expect(
                 words("bad") == [
                     "input failed", "output rtmp-1 failed", "output hls-1 failed", "recording failed",
-                    "upload failed", "encoder ok",
+                    "second recording failed", "upload failed", "encoder ok",
                 ], "\(rows)")
             #expect(rows.first?.text.contains("320x180, 25") == true, "\(rows)")
             try write("channels:\n" + channel("one", outputs: [server.url()]))

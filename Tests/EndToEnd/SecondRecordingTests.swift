@@ -105,6 +105,44 @@ extension SerialRecordings {
             #expect(whole.last == stream.counters.last && late.last == stream.counters.last)
         }
 
+        @Test("A reload adds and removes a second directory while the first recording continues in its file")
+        func reloaded() async throws {
+            let first = RecordingSet(directory: directory.file("first"))
+            let second = RecordingSet(directory: directory.file("second"))
+            let path = directory.file("relay.yaml")
+            let server = try await RTMPServer.running()
+            let write = { (more: String) in
+                let text = """
+                    channels:
+                      - name: one
+                        encoder: {size: 320x180, preset: ultrafast, videoBitrate: 1M, frameRate: 30}
+                        outputs: ["\(server.url())"]
+                        recording: {directory: \(first.directory), expect: 1m\(more)}
+                    """
+                try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+            }
+            try write("")
+            let relay = try RelayProcess(["--config", path])
+            try await relay.says("segment opened", within: .seconds(20))
+            try write(", also: \(second.directory)")
+            relay.process.signal(SIGHUP)
+            try await eventually("the second directory is recorded to", within: .seconds(30)) {
+                second.open.first.map(fileSize) ?? 0 > 300_000
+            }
+            try write("")
+            relay.process.signal(SIGHUP)
+            try await eventually("the second recording is closed", within: .seconds(20)) {
+                second.finished.count == 1 && second.open.isEmpty
+            }
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let (whole, part) = (try await first.frames(), try await second.frames())
+            #expect(whole.count == 1 && whole[0].breaks.isEmpty && whole[0].counters.first == 0)
+            #expect(part.count == 1 && part[0].breaksBeforeEnd.isEmpty && part[0].counters.count > 30)
+            let (all, some) = (try #require(whole.first?.span), try #require(part.first?.span))
+            #expect(all.contains(some.lowerBound) && all.contains(some.upperBound))
+        }
+
         @Test("A second directory that is the first one by another name is refused before anything is on air")
         func same() async throws {
             let first = directory.file("recordings")
