@@ -96,7 +96,7 @@ struct SecondRecordingTests {
         #expect(first.count > 1 && first.reduce(0) { $0 + $1.frames } == 75)
         #expect(first.map { $0.position?.programStart } == second.map { $0.position?.programStart })
         #expect(first.map(\.frames) == second.map(\.frames))
-        #expect(first.map { $0.audio?.shown } == second.map { $0.audio?.shown })
+        #expect(first.map(\.audio) == second.map(\.audio))
         #expect(first.first?.position?.run != second.first?.position?.run)
         let status = channel.status
         #expect(status.secondRecording?.directory == place.path("second"))
