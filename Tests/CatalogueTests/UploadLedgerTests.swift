@@ -84,6 +84,33 @@ struct UploadLedgerTests {
         #expect(try newest(channel: "other").count == 5)
     }
 
+    @Test("A full ledger keeps what was added last after the clock was set back or ahead")
+    func limitAndClock() throws {
+        for (number, time) in [50, 60, 10, 11, 90].enumerated() {
+            try store.noteUploaded(entry("\(number).mp4", at: Int64(time)), keeping: 3)
+        }
+        #expect(try newest().map(\.name) == ["4.mp4", "3.mp4", "2.mp4"])
+        // A lower limit removes several at once.
+        try store.noteUploaded(entry("5.mp4", at: 1), keeping: 2)
+        #expect(try newest().map(\.name) == ["4.mp4", "5.mp4"])
+    }
+
+    @Test("A salvaged ledger keeps the order in which its entries were added, and so loses the first when it is full")
+    func salvagedOrder() throws {
+        let directory = try TemporaryDirectory()
+        let target = try RecordDirectory.prepare(directory.path)
+        let old = try CatalogueStore(directory: directory.path)
+        for (number, time) in [50, 60, 10].enumerated() {
+            try old.noteUploaded(entry("\(number).mp4", at: Int64(time)))
+        }
+        _ = try CatalogueFiles.setAside(in: target)
+        let new = try CatalogueStore(directory: directory.path)
+        _ = try ClipRestoring.run(new, in: target)
+        try new.noteUploaded(entry("3.mp4", at: 5), keeping: 3)
+        let found = try new.read { try CatalogueStore.newestUploads(of: "test", in: 0..<99, limit: 9, $0) }
+        #expect(found.map(\.name) == ["1.mp4", "2.mp4", "3.mp4"])
+    }
+
     @Test("Readers get the uploads sorted by time, and those of all channels, even if no file is left")
     func readers() throws {
         let directory = try TemporaryDirectory()
