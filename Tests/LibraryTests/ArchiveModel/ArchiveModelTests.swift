@@ -4,9 +4,10 @@ import TestSupport
 import Testing
 
 /// The recorder, retention, the uploader and the catalogue work in real directories, while a machine generates crashes,
-/// wrong clocks, failing disks, damaged files, operators and users. A model knows which files must be there. A failure
-/// names its seed and the last operations; `RELAY_TEST_SEED` repeats the walk, and `RELAY_SIMULATION_STEPS` walks more
-/// seeds.
+/// wrong clocks, failing disks, damaged files, outages of the remote, another process that records, operators and users.
+/// A model knows which files must be there, and which uploads must be in the ledger. A failure names its seed and the
+/// last operations; `RELAY_TEST_SEED` repeats the walk, and `RELAY_SIMULATION_STEPS` walks more seeds. Each walk has
+/// directories of its own, so a step costs the same however many seeds there are.
 @Suite("The archive against a model")
 struct ArchiveModelTests {
     private static let settings = SimulationSettings(steps: 40, usualSeeds: 3)
