@@ -179,11 +179,11 @@ private final class Ending: Sendable {
     func set(_ work: @escaping @Sendable () -> Void) { self.work.withLock { $0 = work } }
 
     func run() {
-        let work = work.withLock { work in
+        let last = work.withLock { work in
             defer { work = nil }
             return work
         }
-        work?()
+        last?()
     }
 }
 
