@@ -12,6 +12,8 @@ import Testing
 struct UploadLedgerTests {
     private let store: CatalogueStore
     private static let sum = String(repeating: "ab", count: 32)
+    /// When the files began, in milliseconds since 1970.
+    private static let start: Int64 = 1_795_269_790_123
 
     init() throws { store = try CatalogueStore() }
 
@@ -23,7 +25,7 @@ struct UploadLedgerTests {
     private func file(_ name: String) -> CatalogueSegment {
         CatalogueSegment(
             record: SegmentRecord(
-                fileName: name, channel: "test", sequence: 1, start: UTCTime(milliseconds: 1_795_269_790_123),
+                fileName: name, channel: "test", sequence: 1, start: UTCTime(milliseconds: Self.start),
                 programStart: 0, programEnd: 2_000_000_000, frames: 50, audioSamples: 96_000, bytes: 1000,
                 ending: .rotate, run: "run"))
     }
@@ -39,7 +41,7 @@ struct UploadLedgerTests {
         try store.put([file("a.mp4"), file("b.mp4")], living: [])
         try store.setChecksum(Self.sum, of: "a.mp4", bytes: 1000)
         for (index, name) in ["a.mp4", "b.mp4"].enumerated() {
-            try store.noteUploaded(entry(name, at: Int64(index)))
+            try store.noteUploaded(entry(name, at: Self.start + Int64(index)))
             #expect(try store.upload(of: name) == .done)
         }
         #expect(try newest().map(\.sha256) == [nil, Self.sum])
@@ -47,6 +49,22 @@ struct UploadLedgerTests {
         #expect(try newest().map(\.sha256) == [nil, Self.sum])
         try store.setChecksum(Self.sum, of: "b.mp4", bytes: 1000)
         #expect(try newest().map(\.sha256) == [Self.sum, Self.sum])
+    }
+
+    @Test("A file does not give its checksum to the upload of an earlier file that had its name and size")
+    func reusedName() throws {
+        try store.noteUploaded(entry("a.mp4", at: Self.start - 86_400_000))
+        try store.put([file("a.mp4")], living: [])
+        try store.noteUploaded(entry("a.mp4", at: Self.start + 1))
+        try store.setChecksum(Self.sum, of: "a.mp4", bytes: 1000)
+        #expect(try newest().map(\.sha256) == [Self.sum, nil])
+    }
+
+    @Test("A checksum that is computed when the row of the file is gone is stored in the ledger")
+    func removedRow() throws {
+        try store.noteUploaded(entry("a.mp4", at: 5))
+        try store.setChecksum(Self.sum, of: "a.mp4", bytes: 1000)
+        #expect(try newest().map(\.sha256) == [Self.sum])
     }
 
     @Test("An upload stays in the ledger when its file is deleted, or its row is removed")
