@@ -7,6 +7,8 @@ import Media
 import Segmenter
 import TestSupport
 
+@testable import Catalogue
+
 /// Disturbances of disks and clocks.
 extension ArchiveWalk {
     private static let pageSize = 4096
@@ -111,6 +113,25 @@ extension ArchiveWalk {
         let bytes = isZeroed ? [UInt8](repeating: 0, count: Self.pageSize) : random.bytes(Self.pageSize)
         try file.write([SharedBytes(bytes)], at: Int64(page * Self.pageSize))
         place.isCatalogueDamaged = true
+        place.doubtLedger()
+        forgetCatalogue()
+    }
+
+    /// Ends relay, sets its catalogue aside as one that is damaged, and starts relay again. All of it can be read, so
+    /// the new one must get each clip and each entry of the ledger.
+    func loseCatalogue() async throws {
+        guard relay != nil, !isMissing, !isReadOnly, !hadTrouble, !place.isCatalogueDamaged else { return }
+        await stop()
+        if Catalogue.exists(in: path) {
+            note("the catalogue is set aside")
+            _ = try CatalogueFiles.setAside(in: RecordDirectory.existing(path))
+            forgetCatalogue()
+        }
+        start()
+    }
+
+    /// Records that the catalogue may have lost what cannot be read from the files.
+    private func forgetCatalogue() {
         place.forgetUploads()
         for run in runs.keys { runs[run]?.isDoubtful = true }
     }

@@ -57,6 +57,14 @@ extension ArchiveWalk {
         }
     }
 
+    /// Tries to delete the file `name` that another process has open, by the two calls of the API.
+    func tryToDelete(_ name: String) {
+        let id = RecordingID.id(of: name)
+        guard let archive = relay?.archive, let plan = try? archive.planDeletion(of: id) else { return }
+        note("try to delete \(name)")
+        _ = try? archive.delete(token: plan.token, subject: .recording(id: id))
+    }
+
     /// Deletes a recording by the two calls of the API: first the plan, then the deletion with the plan's token.
     func deleteByOperator() {
         guard let relay, let name = anyName(), let file = place.files[name] else { return }

@@ -67,6 +67,7 @@ extension ArchiveWalk {
     /// Lets retention check, as its timer does each second.
     func check() {
         guard let relay else { return }
+        keepRivalWriting()
         relay.retention.check()
         relay.rest()
         scan(.retention)
@@ -151,18 +152,42 @@ extension ArchiveWalk {
         guard let relay, hasUploads else { return }
         let good = Int.random(in: 0...3, using: &random)
         note("upload, \(fault) after \(good)")
-        let delivered = await relay.upload(fault, after: good)
-        for (index, name) in delivered.enumerated() {
+        let arrivals = await relay.upload(fault, after: good)
+        take(arrivals, isLastUnknown: fault == .killedAfter && arrivals.count > good)
+        scan()
+    }
+
+    /// Takes the files that arrived at the remote into the model. With `isLastUnknown`, relay was killed before it knew
+    /// of the last one.
+    private func take(_ arrivals: [SimulatedDelivery.Arrival], isLastUnknown: Bool = false) {
+        let isDoubtful = hadTrouble || place.isCatalogueDamaged
+        for (index, arrival) in arrivals.enumerated() {
+            let name = arrival.name
             guard let file = place.files[name] else {
-                self.fault("\(name) was uploaded, and is no recording of this archive")
+                fault("\(name) was uploaded, and is no recording of this archive")
                 continue
             }
-            if file.isUploaded, !file.mayRepeat { self.fault("\(name) was uploaded twice") }
-            let isUnknown = fault == .killedAfter && index == delivered.count - 1 && index >= good
-            place.files[name]?.mayRepeat = isUnknown || hadTrouble || place.isCatalogueDamaged
+            if file.isUploaded, !file.mayRepeat { fault("\(name) was uploaded twice") }
+            let isUnknown = isLastUnknown && index == arrivals.count - 1
+            place.files[name]?.mayRepeat = isUnknown || isDoubtful
             place.files[name]?.isUploaded = !isUnknown
+            if !isUnknown { place.uploads.append(ModelPlace.Upload(arrival: arrival, isCertain: !isDoubtful)) }
         }
-        scan()
+    }
+
+    /// Lets the remote be away for hours, in which relay tries again and again to upload what waits. Retention must keep
+    /// it until the remote is back and has taken it.
+    func uploadAfterOutage() async {
+        guard let relay, hasUploads, let next = await relay.nextUpload(), place.files[next] != nil else { return }
+        let hours = Int.random(in: 1...2, using: &random)
+        note("the remote is away for \(hours) h, and \(next) waits")
+        let arrivals = await relay.upload(next, awayFor: .seconds(hours * 3600))
+        take(arrivals)
+        scan(.retention)
+        let isHealthy = !isReadOnly && !hadTrouble && !place.isCatalogueDamaged
+        if isHealthy, place.files[next] != nil, !arrivals.contains(where: { $0.name == next }) {
+            fault("\(next) was not uploaded when the remote was back")
+        }
     }
 
     /// Kills relay while it uploads a file.

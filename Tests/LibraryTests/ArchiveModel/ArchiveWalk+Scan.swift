@@ -86,6 +86,7 @@ extension ArchiveWalk {
             run: position.run, frames: frames, ended: time.now, stamp: stamp, isAgeKnown: isRemembered)
         own.awaitsStart = isUntold || relay == nil || place !== self.place
         own.isReused = !place.usedNames.insert(name).inserted
+        if own.isReused { place.ambiguousNames.insert(name) }
         // The catalogue still contains the row of an earlier file with this name, and was not told about the new file.
         own.isExempt = isUntold && own.isReused
         place.files[name] = own

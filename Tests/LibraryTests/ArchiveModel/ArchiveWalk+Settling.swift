@@ -26,6 +26,7 @@ extension ArchiveWalk {
         try removeLostMark()
         await upload(.none)
         checkUploads()
+        checkLedgers()
         checkList(isFresh: true)
         checkPrograms()
     }
@@ -61,6 +62,36 @@ extension ArchiveWalk {
             guard let file = place.files[name], !file.isDamaged, !file.isUploaded, !file.isExempt else { continue }
             fault("\(name) was never uploaded")
         }
+    }
+
+    /// Compares the ledger of uploads of each directory with what the remote has taken: it must have each upload once.
+    private func checkLedgers() {
+        relay?.rest()
+        for one in [place] + shelf where !one.isCatalogueDamaged && Catalogue.exists(in: one.path) {
+            do {
+                try checkLedger(of: one)
+            } catch {
+                fault("the ledger of uploads cannot be read: \(error)")
+            }
+        }
+    }
+
+    private func checkLedger(of place: ModelPlace) throws {
+        let directory = try RecordDirectory.existing(place.path)
+        let entries = try ChannelLedger(directory: directory, channel: channel).uploads(0..<Int64.max, limit: .max)
+        let shift = Int64(entries.count)
+        var left = place.uploads
+        // What could not be written to the directory in which it was uploaded may be written to the next one.
+        let elsewhere = ([self.place] + shelf).flatMap(\.uploads).filter { !$0.isCertain }
+        for entry in entries {
+            let isShown = { (upload: ModelPlace.Upload) in place.isShown(upload, by: entry, shift: shift) }
+            if let index = left.firstIndex(where: { $0.isCertain && isShown($0) }) ?? left.firstIndex(where: isShown) {
+                left.remove(at: index)
+            } else if !elsewhere.contains(where: isShown) {
+                fault("the ledger has an upload that was not made, or has it twice: \(entry)")
+            }
+        }
+        if let lost = left.first(where: \.isCertain) { fault("the ledger lacks an upload: \(lost.arrival)") }
     }
 
     /// Removes the catalogue if it is damaged so that it cannot be used, as an operator does.

@@ -165,6 +165,39 @@ extension ArchiveWalk {
         Self.date(path, at: UTCTime(milliseconds: written / 1_000_000))
         place.files[name]?.stamp = try file.stamp()
         place.files[name]?.isDamaged = true
+        place.ambiguousNames.insert(name)
         scan()
+    }
+
+    // MARK: Another process
+
+    /// Lets another process begin to record the channel in the directory, or lets it end. The file that it has open and
+    /// locked must stay as it is, even if an operator deletes it.
+    func toggleRival() throws {
+        guard !isReadOnly else { return }
+        if let rival = place.rival {
+            note("the other process ends, and removes \(rival.name)")
+            place.rival = nil
+            place.others[rival.name] = nil
+            try FileManager.default.removeItem(atPath: "\(place.path)/\(rival.name)")
+        } else {
+            let closed = standardName(400_000 + nextNumber())
+            let name = closed + SegmentName.openMark
+            try add(SampleRecording(seconds: 2, channel: channel).open, name)
+            let file = try FileDescriptor.open(existing: "\(place.path)/\(name)")
+            guard file.lock() else { return fault("\(name), which was just made, is locked") }
+            note("another process records \(name)")
+            place.rival = (name, file)
+            keepRivalWriting()
+            tryToDelete(closed)
+        }
+        scan()
+    }
+
+    /// Dates the open file of another process as one to which it writes.
+    func keepRivalWriting() {
+        guard let (name, file) = place.rival else { return }
+        Self.date("\(place.path)/\(name)", at: time.wall)
+        place.others[name] = try? file.stamp()
     }
 }

@@ -9,7 +9,7 @@ import TestSupport
 final class ArchiveWalk {
     private enum Operation: CaseIterable {
         case record, look, upload, killedUpload, hold, clip, delete, wait, crash, restart, clock
-        case foreign, rename, damage, catalogue, disk, swap, suspend
+        case foreign, rename, damage, catalogue, disk, swap, suspend, outage, lostCatalogue, rival
 
         /// The operations. An operation that is to happen more often occurs several times.
         static let weighted: [Operation] = {
@@ -141,6 +141,9 @@ final class ArchiveWalk {
         case .disk: try disturbDisk()
         case .swap: try swapDirectory()
         case .suspend: suspend()
+        case .outage: await uploadAfterOutage()
+        case .lostCatalogue: try await loseCatalogue()
+        case .rival: try toggleRival()
         }
     }
 

@@ -31,6 +31,13 @@ final class ModelPlace {
         var awaitsStart = false
     }
 
+    /// An upload that the remote has taken and relay was told of, as an entry of the ledger must show it.
+    struct Upload {
+        var arrival: SimulatedDelivery.Arrival
+        /// Whether the ledger must have it. It may lack it if the catalogue was damaged, or could not be written.
+        var isCertain: Bool
+    }
+
     /// The present path of the directory.
     var path: String
     var files: [String: OwnFile] = [:]
@@ -42,8 +49,15 @@ final class ModelPlace {
     var held: Set<String> = []
     /// The clips that keep their files.
     var clips: [CatalogueClip] = []
+    /// The uploads that the remote has taken, in order.
+    var uploads: [Upload] = []
+    /// The open file of another process that records the channel here, with its lock; nil without one.
+    var rival: (name: String, lock: FileDescriptor)?
     /// All names that files of the channel have had.
     var usedNames: Set<String> = []
+    /// The names of files that were damaged, or that two files have had: what checksum the ledger has of them depends
+    /// on when it was computed.
+    var ambiguousNames: Set<String> = []
     /// Whether the catalogue was damaged since relay last checked it at its start.
     var isCatalogueDamaged = false
 
@@ -72,6 +86,19 @@ final class ModelPlace {
                 && file.frames.lowerBound < end + 1
         }
     }
+
+    /// Whether `entry` of the ledger shows `upload`. Its time can be up to `shift` milliseconds later, because no two
+    /// entries have the same time.
+    func isShown(_ upload: Upload, by entry: UploadEntry, shift: Int64) -> Bool {
+        let arrival = upload.arrival
+        guard entry.name == arrival.name, entry.place == arrival.place, entry.bytes == arrival.bytes,
+            (0...shift).contains(entry.time - arrival.time)
+        else { return false }
+        return entry.sha256 == nil || entry.sha256 == arrival.sha256 || ambiguousNames.contains(entry.name)
+    }
+
+    /// Records that the ledger may have lost the uploads so far.
+    func doubtLedger() { for index in uploads.indices { uploads[index].isCertain = false } }
 
     /// Records that relay may have forgotten what it has uploaded.
     func forgetUploads() { for name in files.keys { files[name]?.mayRepeat = true } }

@@ -44,12 +44,12 @@ final class SimulatedRelay {
     init(_ settings: Settings, time: SimulatedTime) throws {
         let channel = settings.channel
         let directory = try RecordDirectory.prepare(settings.path, template: settings.template)
-        let catalogue = Catalogue(directory: directory, channel: channel, logger: quiet)
+        let catalogue = Catalogue(directory: directory, channel: channel, wallClock: { time.wall }, logger: quiet)
         // This uploader only answers whether files are uploaded. Each upload is made by another uploader, which then
         // ends.
         let uploader = Uploader(
             directory: directory, channel: channel, catalogue: catalogue,
-            delivery: SimulatedDelivery(.none, after: 0), clock: time, logger: quiet)
+            delivery: SimulatedDelivery(.none, after: 0, time: time), clock: time, logger: quiet)
         let observers: [any RecordingObserver] = settings.hasUploads ? [catalogue, uploader] : [catalogue]
         var vetoes: [any RetentionVeto] = [
             HoldVeto(directory), ClipHold(directory: directory, channel: channel), catalogue,
@@ -116,10 +116,10 @@ final class SimulatedRelay {
     /// Stops all reports about the recorder's files, as if relay were killed just before it could make them.
     func cutLine() { line.cut() }
 
-    /// Uploads the waiting files until no file waits, relay is killed, or the remote is given up. Returns the names of
-    /// the files that arrived.
-    func upload(_ fault: SimulatedDelivery.Fault, after good: Int) async -> [String] {
-        let delivery = SimulatedDelivery(fault, after: good)
+    /// Uploads the waiting files until no file waits, relay is killed, or the remote is given up. Returns the files that
+    /// arrived.
+    func upload(_ fault: SimulatedDelivery.Fault, after good: Int) async -> [SimulatedDelivery.Arrival] {
+        let delivery = SimulatedDelivery(fault, after: good, time: time)
         let session = Uploader(
             directory: directory, channel: channel, catalogue: catalogue, delivery: delivery,
             sleep: { [time] in time.pass($0) }, clock: time, logger: quiet)
@@ -129,7 +129,38 @@ final class SimulatedRelay {
             session.finish { done.resume() }
         }
         catalogue.waitUntilIdle()
-        return delivery.delivered
+        return delivery.arrivals
+    }
+
+    /// The oldest file that waits for its upload; nil if none waits, or if the catalogue cannot be used.
+    func nextUpload() async -> String? {
+        await withCheckedContinuation { (found: CheckedContinuation<String?, Never>) in
+            catalogue.uploads(besides: []) { found.resume(returning: $0?.next?.name) }
+        }
+    }
+
+    /// Tries again and again to upload what waits, `name` first, while the remote does not answer for `duration`, and
+    /// uploads until nothing waits when it answers again. Retention checks during each pause. Returns the files that
+    /// arrived. The file `name` must exist, because the uploader pauses only after a failure.
+    func upload(_ name: String, awayFor duration: Duration) async -> [SimulatedDelivery.Arrival] {
+        let end = time.now + duration.inNanoseconds
+        let delivery = SimulatedDelivery(.awayUntil(end), after: 0, time: time)
+        let ending = Ending()
+        let path = "\(directory.path)/\(name)"
+        let session = Uploader(
+            directory: directory, channel: channel, catalogue: catalogue, delivery: delivery,
+            sleep: { [time, retention] pause in
+                time.pass(pause)
+                retention.check()
+                let isGone = (try? FileDescriptor.open(readOnly: path)) == nil
+                if time.now >= end || isGone { ending.run() }
+            }, clock: time, logger: quiet)
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            ending.set { session.finish { done.resume() } }
+            session.start()
+        }
+        catalogue.waitUntilIdle()
+        return delivery.arrivals
     }
 
     /// Ends the run in the regular way.
@@ -140,6 +171,21 @@ final class SimulatedRelay {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             catalogue.finish { done.resume() }
         }
+    }
+}
+
+/// Work that is done once.
+private final class Ending: Sendable {
+    private let work = Mutex<(@Sendable () -> Void)?>(nil)
+
+    func set(_ work: @escaping @Sendable () -> Void) { self.work.withLock { $0 = work } }
+
+    func run() {
+        let last = work.withLock { work in
+            defer { work = nil }
+            return work
+        }
+        last?()
     }
 }
 
