@@ -7,11 +7,11 @@ internal import Media
 internal import Program
 
 extension Channel {
-    /// Starts a recording while the channel is on air, in the second directory, too. The first files begin with the next
-    /// keyframe; the outputs are not affected. Blocks until the record directories and the remote for uploads have
-    /// answered: at most 32 s, unless a file system hangs. Throws ``ChannelFailure`` if no recording can be started, and
-    /// ``RecordingSlotError`` if the channel is being recorded already. If one of two recordings cannot be started, this
-    /// is retried in the background.
+    /// Starts a recording while the channel is on air, in the second directory, too. The first files begin with the
+    /// next keyframe; the outputs are not affected. Blocks until the record directories and the remote for uploads have
+    /// answered: at most 32 s, unless a file system hangs. Throws ``ChannelFailure`` if no recording can be started,
+    /// and ``RecordingSlotError`` if the channel is being recorded already. If one of two recordings cannot be started,
+    /// this is retried in the background.
     package func startRecording(_ configuration: ChannelConfiguration.Recording) throws {
         do {
             try recordings.first.start { try make(configuration) }

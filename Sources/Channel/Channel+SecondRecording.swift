@@ -44,10 +44,10 @@ extension Channel {
         }
     }
 
-    /// Replaces the current recording in a second directory by that of `configuration`, or ends it if there is no second
-    /// directory any more. If there is too little space to begin a new recording in the same directory, the current one
-    /// continues. If the new recording cannot be started for another reason, the current one ends nevertheless, because
-    /// its settings do not apply any more, and the start is retried in the background.
+    /// Replaces the current recording in a second directory by that of `configuration`, or ends it if there is no
+    /// second directory any more. If there is too little space to begin a new recording in the same directory, the
+    /// current one continues. If the new recording cannot be started for another reason, the current one ends
+    /// nevertheless, because its settings do not apply any more, and the start is retried in the background.
     func replaceSecond(of configuration: ChannelConfiguration.Recording) {
         let isSameDirectory = recordings.adopt(secondDirectory: configuration.also)
         let canContinue = isSameDirectory && recordings.second.current != nil
@@ -69,9 +69,9 @@ extension Channel {
         }
     }
 
-    /// Sets up the recording `second`, in `place` if that is prepared already. Without `canWait`, a recording that would
-    /// have to wait for disk space is refused. Throws an error if the disk takes longer than 10 s, also for the free
-    /// space, which is read without a limit otherwise.
+    /// Sets up the recording `second`, in `place` if that is prepared already. Without `canWait`, a recording that
+    /// would have to wait for disk space is refused. Throws an error if the disk takes longer than 10 s, also for the
+    /// free space, which is read without a limit otherwise.
     private func makeSecond(
         _ second: ChannelConfiguration.Recording, in place: Result<RecordingPlace, ChannelFailure>? = nil,
         canWait: Bool = true

@@ -4,7 +4,8 @@ internal import Glibc
 
 extension RecordDirectory {
     /// Whether the directories `one` and `other` are the same, or one of them is in the other. Symbolic links, `..` and
-    /// directories that are mounted at several places are followed. The directories need not exist. Blocks on the disks.
+    /// directories that are mounted at several places are followed. The directories need not exist. Blocks on the
+    /// disks.
     package static func areNested(_ one: String, _ other: String) -> Bool {
         let (one, other) = (real(one), real(other))
         return isWithin(one, other) || isWithin(other, one)

@@ -19,8 +19,8 @@ struct RecordingPlace: Sendable {
     private let logger: Logger
 
     /// Prepares the directory. If `asksRemote` is set and a remote is configured, asks rclone whether the remote
-    /// answers. A second directory must not be the first one, or in it, or around it. Blocks for up to 3 s, and in addition until the file system answers, for which it waits at most
-    /// `patience`. Throws ``ChannelFailure``.
+    /// answers. A second directory must not be the first one, or in it, or around it. Blocks for up to 3 s, and in
+    /// addition until the file system answers, for which it waits at most `patience`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
         asksRemote: Bool = true, logger: Logger

@@ -24,8 +24,8 @@ struct RecordingPlaces: Sendable {
         second = recording.isForClips ? nil : recording.second.map(place)
     }
 
-    /// Why the channel must not be opened; nil if it can be. A directory that cannot be used does not keep a channel off
-    /// air whose second directory can.
+    /// Why the channel must not be opened; nil if it can be. A directory that cannot be used does not keep a channel
+    /// off air whose second directory can.
     var failure: ChannelFailure? {
         guard case .failure(let failure) = first else { return nil }
         if case .success? = second, failure.cause != .configuration { return nil }

@@ -25,8 +25,8 @@ package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// Holds a channel's recording in one directory. There is at most one such recording at a time, which can be started and
-/// stopped while the channel is on air.
+/// Holds a channel's recording in one directory. There is at most one such recording at a time, which can be started
+/// and stopped while the channel is on air.
 ///
 /// After a recording was stopped, it can still close its file and upload while the next recording runs. All calls may
 /// be made on any thread.

@@ -27,8 +27,8 @@ struct RecordingCopy {
 }
 
 extension MetricFamily {
-    /// A metric with samples for each recording of a program. Its first labels are `channel` and ``RecordingCopy/label``;
-    /// the `labels` follow.
+    /// A metric with samples for each recording of a program. Its first labels are `channel` and
+    /// ``RecordingCopy/label``; the `labels` follow.
     static func eachCopy(
         _ name: String, _ kind: Kind, _ help: String, labels: [String] = [],
         _ read: @escaping @Sendable (RecordingCopy, inout MetricSamples) -> Void

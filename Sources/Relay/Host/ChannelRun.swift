@@ -312,8 +312,10 @@ extension ChannelRun {
             } else if let recording = next.configuration.recording {
                 let keepsFirst = ConfiguredChannel.first(next.recording) == ConfiguredChannel.first(before)
                 if try channel.replaceRecording(recording, keepsFirst: keepsFirst) {
-                    let subject = keepsFirst ? "the recording in the second directory" : "the recording"
-                    logger.notice("\(subject) starts again, as the configuration file says")
+                    logger.notice(
+                        keepsFirst
+                            ? "the second record directory is changed by the configuration file"
+                            : "the recording starts again, as the configuration file says")
                 }
             } else {
                 try endRecording(of: channel)

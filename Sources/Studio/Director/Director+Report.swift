@@ -150,8 +150,8 @@ extension Director {
         let frame: FrameIndex
     }
 
-    /// Reports to each recording the scene that goes on air with `frame`, the next frame. A recording that has just begun
-    /// gets the scene that is already on air. Runs on the program's thread.
+    /// Reports to each recording the scene that goes on air with `frame`, the next frame. A recording that has just
+    /// begun gets the scene that is already on air. Runs on the program's thread.
     func tellRecordings(_ frame: FrameIndex) {
         let recordings = recordings()
         let news = state.withLock { state -> [(recording: any SceneRecording, scene: SceneEvent)] in
