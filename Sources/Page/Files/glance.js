@@ -154,7 +154,7 @@ function forecastOf(report, encoderLoad) {
     const second = report.secondRecording?.storage;
     if (isRecordingAlso(report) && ["warning", "critical"].includes(second?.state)
         && second.secondsUntilFull !== undefined) {
-        rows.push({ key: "second", isWarning: true, isCritical: second.state === "critical", icon: "disk",
+        rows.push({ key: "second-disk", isWarning: true, isCritical: second.state === "critical", icon: "disk",
             before: "Second disk full in ", strong: duration(second.secondsUntilFull) });
     }
     const show = report.runDown;
