@@ -76,7 +76,7 @@ function channelProblems(report) {
 function recordingProblems(report) {
     const { recorder, storage } = report;
     const room = { action: "room", label: "Make room" };
-    const nothing = isRecordingAlso(report) ? "Only the second directory is recorded" : "Nothing is being recorded";
+    const nothing = isRecordingAlso(report) ? "Not recorded in the first directory" : "Nothing is being recorded";
     if (diskIs(report, "stopped")) return [{ key: "recording", isCritical: true, strong: `${nothing}:`,
         after: storage.freeBytes <= storage.reserveBytes ? " the disk is full"
         : ` ${storage.reason ?? "the disk cannot be used"}`, aside: "goes on by itself when that changes",
