@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `After any changes the open files are those that are in the directory`() throws {
+    @Test func `After any changes the list of open files contains exactly the open files in the directory`() throws {
         var random = SeededRandom()
         let days = ["", "day/", "day/night/", "inner/"]
         for day in days.dropFirst() { try #require(mkdir(temporary.path(day), 0o755) == 0) }
