@@ -177,7 +177,7 @@ struct PacketQueueTests {
         #expect(queue.needsKeyframe && queue.standsStill)
     }
 
-    @Test("An output counts as stalled while its queue drops frames after a keyframe, until such a frame is accepted")
+    @Test("An output counts as stalled while its queue refuses the frames after a keyframe, until it accepts one")
     func standsStill() {
         let queue = connectedQueue()
         for packet in Packets.video(1..<60) { queue.push(packet) }
@@ -192,7 +192,7 @@ struct PacketQueueTests {
         #expect(!queue.standsStill && !queue.needsKeyframe)
     }
 
-    @Test("If a queue joins a running program it begins with a frame, and earlier packets do not count as drops")
+    @Test("A queue that joins a running program begins with a keyframe, and earlier packets do not count as drops")
     func joining() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         for packet in Packets.video(10..<20) { queue.push(packet) }
@@ -258,7 +258,7 @@ struct PacketQueueTests {
         #expect(caughtUp.drops.causes[.congestion] == 1)
     }
 
-    @Test("If a queue joins before the first keyframe it begins with that keyframe, without counting drops before")
+    @Test("A queue that joins before the first keyframe begins with it, and earlier packets do not count as drops")
     func joinsWithoutGOP() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         _ = queue.connected()

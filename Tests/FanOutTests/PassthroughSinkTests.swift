@@ -46,7 +46,7 @@ struct PassthroughSinkTests {
         #expect(isSame && moved == 0)
     }
 
-    @Test("A copied packet whose decoding time repeats or decreases gets a later one, and its presentation follows it")
+    @Test("A copied packet whose decoding time repeats or decreases gets a later decoding time and presentation time")
     func monotonic() {
         let (passed, moved) = pass([packet(0), packet(40), packet(40, pts: 40), packet(20, pts: 30), packet(80)])
         #expect(passed.map(\.dts) == [0, 40, 41, 42, 80])
