@@ -198,7 +198,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A program map whose section begins after its packet stays unchanged`() async {
+    @Test func `A program map section that would begin after the end of its packet is left unchanged`() async {
         await #expect(processExitsWith: .success) {
             let packet: [UInt8] = [0x47, 0x50, 0, 0x10, 200] + [UInt8](repeating: 0xFF, count: 183)
             #expect(SpliceTables().announced(packet) == packet)
