@@ -28,7 +28,7 @@ struct ChannelArchiveTests {
     }
 
     @Test(
-        "A page of the list reads the directory only after it has changed, however many files are in it",
+        "A page of the list of recordings reads the directory only after a change, however many files it has",
         arguments: [10, 1000])
     func pages(files: Int) throws {
         let names = (1...files).map { name($0) }
@@ -130,7 +130,7 @@ struct ChannelArchiveTests {
     private static let unknown: Set<Refusal.Kind?> = [.notFound]
 
     @Test(
-        "The list of a channel has its closed and open files and the gaps between them, and no other files",
+        "A channel's list of recordings has its closed and open files and the gaps between them, and no other files",
         arguments: [false, true])
     func listed(hasCatalogue: Bool) throws {
         try record(1, ending: .rotate)
@@ -157,7 +157,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory) == [name(2)])
     }
 
-    @Test("The list of uploads has the newest of the channel, with places and times, also without a directory")
+    @Test("A channel's list of uploads has the newest ones with place and time, and is empty without a directory")
     func uploads() throws {
         let nowhere = ChannelArchive(place.path("none"), channel: "test")
         #expect(try nowhere.uploads(Self.all, limit: 10).uploads.isEmpty)
@@ -175,7 +175,7 @@ struct ChannelArchiveTests {
         #expect(page.map(\.name) == [name(1)])
     }
 
-    @Test("A list tells what keeps each file, and when it is old enough to be deleted")
+    @Test("The list of recordings states what keeps each file, and when the file is old enough to be deleted")
     func outlook() throws {
         for number in 1...4 { try record(number) }
         makeCatalogue()
@@ -199,7 +199,7 @@ struct ChannelArchiveTests {
         #expect(try sized.list(Self.all, limit: 100).recordings.allSatisfy { $0.deleteAfter == nil })
     }
 
-    @Test("A list has the newest files and gaps within the requested range, with and without a catalogue")
+    @Test("The list of recordings has the newest files and gaps within a range, with and without a catalogue")
     func overlapping() throws {
         for number in 1...4 { try record(number, ending: number == 4 ? .stop : .rotate) }
         var random = SeededRandom()

@@ -129,7 +129,7 @@ struct ExportQueueTests {
         #expect(refusal { _ = try jobs.job(ids[4]) } == .notFound)
     }
 
-    @Test("The newest five trial exports are kept besides the exports, and are forgotten at a restart")
+    @Test("The newest five trial exports are kept in addition to the exports, and only until a restart")
     func trials() throws {
         var trial = request()
         trial.isTrial = true

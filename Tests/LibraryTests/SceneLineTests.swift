@@ -165,7 +165,7 @@ struct SceneLineTests {
         }
     }
 
-    @Test("Each recorded frame has a position in the list of scenes; a scene that begins in a gap begins after it")
+    @Test("Each recorded frame has a position in the scenes, and a frame in a gap that of the next recorded frame")
     func places() throws {
         var random = SeededRandom()
         for turn in 0..<30 {

@@ -21,7 +21,7 @@ struct ArchiveModelTests {
         #expect(fault == nil, "RELAY_TEST_SEED=\(seed)")
     }
 
-    @Test("The model notices when retention deletes files without asking what else needs them")
+    @Test("The model detects if retention deletes files without checking whether they are still needed")
     func notices() async throws {
         for seed: UInt64 in 1001...1020 {
             let walk = try ArchiveWalk(seed: seed, heedsVetoes: false)
