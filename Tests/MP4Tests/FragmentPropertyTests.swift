@@ -153,7 +153,7 @@ struct FragmentPropertyTests {
         }
     }
 
-    @Test func `A fragment is found even if it spans two blocks of a search`() throws {
+    @Test func `A fragment is found even if it spans two of the blocks in which a file is searched`() throws {
         var random = SplitMix64(seed: 7)
         let fragment = Film(fragments: 1, using: &random).bytes[Film.head.count...]
         for count in (1 << 20) - 4...(1 << 20) + 8 {
