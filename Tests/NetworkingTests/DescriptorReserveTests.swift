@@ -57,7 +57,7 @@ struct DescriptorReserveTests {
         _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
-    @Test("Connections that were accepted since descriptors were counted are subtracted")
+    @Test("Connections accepted since the last count are subtracted from the number of free descriptors")
     func flood() {
         let reserve = reserve(Free(100))
         var accepted = 0
@@ -70,7 +70,7 @@ struct DescriptorReserveTests {
         #expect(reserve.admits(), "they are counted again each second")
     }
 
-    @Test("Outputs that are added later count until they have ended, beside those of the configuration")
+    @Test("Descriptors are also reserved for outputs that are added later, until these outputs have ended")
     func added() {
         let free = Free(0)
         let reserve = reserve(free, outputs: 2)
@@ -96,7 +96,7 @@ struct DescriptorReserveTests {
         #expect(kept() == 64 + 2 * 8)
     }
 
-    @Test("None are kept before the outputs are known, and connections are accepted if the count is unknown")
+    @Test("Without known outputs no descriptors are reserved; if the free count is unknown, connections are accepted")
     func bounds() {
         #expect(reserve(Free(nil)).admits())
         #expect(DescriptorReserve(clock: clock) { 1 }.admits())
@@ -113,7 +113,7 @@ struct DescriptorReserveTests {
         #expect(reserve(Free(1), outputs: 100, needed: needed, limit: needed).admits())
     }
 
-    @Test("Descriptors that a process opens are no longer free")
+    @Test("The number of free descriptors decreases when the process opens descriptors")
     func measure() throws {
         let before = try #require(DescriptorLimit.free)
         let pipes = (0..<150).map { _ -> [CInt] in

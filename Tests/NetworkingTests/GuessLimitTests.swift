@@ -11,7 +11,7 @@ struct GuessLimitTests {
     private let second = Duration.seconds(1).inNanoseconds
     private let network = ClientNetwork("192.0.2.1")
 
-    @Test("The eleventh wrong guess from a network within ten seconds exceeds the limit, which then starts afresh")
+    @Test("A network's eleventh wrong guess within ten seconds exceeds the limit until the ten seconds have passed")
     func window() {
         var limit = GuessLimit()
         let results = (Int64(0)..<12).map { limit.record(from: network, at: $0 * second / 2) }
