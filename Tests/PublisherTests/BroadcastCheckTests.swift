@@ -61,7 +61,7 @@ struct BroadcastCheckTests {
 
     private func faults(_ bytes: [UInt8]) -> [BroadcastCheck.Fault: Int] { BroadcastCheck(bytes).counts }
 
-    @Test("A correct stream keeps the limits of TR 101 290, which also measures the intervals of its tables and PCR")
+    @Test("The broadcast check accepts a correct stream, and measures the intervals of its tables and PCR")
     func right() {
         let check = BroadcastCheck(Self.stream())
         #expect(check.findings.isEmpty, "\(check.findings)")

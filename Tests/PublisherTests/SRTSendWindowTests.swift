@@ -150,7 +150,7 @@ struct SRTSendWindowTests {
         #expect(SRTSendWindow(latency: 8000, dropAge: 2000).maximumAge(roundTrip: 1) == 1900)
     }
 
-    @Test("After a delay SRT continues with the next packet, or at a keyframe if packets were lost or it was long")
+    @Test("SRT resumes with the next packet, or with a keyframe if packets were lost or the interruption was long")
     func reopens() {
         func verdict(age: Int64, losses: Int64, shut: Int64) -> SRTSendWindow.Verdict {
             var window = SRTSendWindow(latency: 200)
