@@ -292,7 +292,7 @@ struct RTMPServerTests {
         #expect(record.state.withLock { $0.bytes } == 2000 * 99_995)
     }
 
-    @Test("A client that requests nothing is disconnected at a deadline, and a silent publisher at its own")
+    @Test("A client that requests nothing, and a publisher that sends nothing, are disconnected after their deadlines")
     func deadlines() async throws {
         let server = server {
             $0.handshakeTime = .milliseconds(30)
