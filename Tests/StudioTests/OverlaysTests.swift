@@ -37,7 +37,7 @@ struct OverlaysTests {
     }
 
     @Test(
-        "An overlay is shown in all scenes with visible=yes, in no scene with visible=no, and else by its scenes",
+        "The option visible= shows or hides an overlay in all scenes; without this option each scene decides",
         arguments: [("", Bool?.none), ("#visible=yes", true), ("#visible=no", false)])
     func visibility(options: String, isVisible: Bool?) throws {
         #expect(try OverlaySpecification("title=text:A\(options)").isVisible == isVisible)
