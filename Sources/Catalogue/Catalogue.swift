@@ -51,6 +51,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
 
     private let directory: RecordDirectory
     private let channel: String
+    private let wallClock: @Sendable () -> UTCTime
     private let logger: Logger
     private let queue: DispatchQueue
     private let hold: UploadHold
@@ -60,11 +61,15 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     // Only `queue` locks it, so no other thread ever waits for it, even if the disk hangs.
     private let state = Mutex(State())
 
-    /// A catalogue of the recordings of `channel` in `directory`. Opens nothing yet.
-    package init(directory: RecordDirectory, channel: String, logger: Logger) {
+    /// A catalogue of the recordings of `channel` in `directory`. Opens nothing yet. `wallClock` dates uploads, deletions
+    /// and events.
+    package init(
+        directory: RecordDirectory, channel: String, wallClock: @escaping @Sendable () -> UTCTime = { .now },
+        logger: Logger
+    ) {
         self.directory = directory
         self.channel = SegmentName.safe(channel)
-        self.logger = logger
+        (self.wallClock, self.logger) = (wallClock, logger)
         hold = UploadHold(directory: directory, channel: self.channel)
         queue = DispatchQueue(label: "relay.catalogue.\(self.channel)", qos: .utility)
     }
@@ -96,16 +101,16 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         note(.gap(CatalogueGap(gap, channel: channel, start: start)))
     }
 
-    package func segmentDeleted(fileName: String) { note(.deleted(fileName, .now)) }
+    package func segmentDeleted(fileName: String) { note(.deleted(fileName, wallClock())) }
 
     /// Adds an event of the channel. `text` must contain no secrets. Returns at once.
     package func noteEvent(_ kind: String, _ text: String) {
-        note(.event(CatalogueEvent(channel: channel, at: .now, kind: kind, text: text)))
+        note(.event(CatalogueEvent(channel: channel, at: wallClock(), kind: kind, text: text)))
     }
 
     /// Adds the event that a scene went on air. Returns at once.
     package func noteScene(_ scene: SceneEvent) {
-        note(.event(CatalogueEvent(channel: channel, at: .now, scene: scene)))
+        note(.event(CatalogueEvent(channel: channel, at: wallClock(), scene: scene)))
     }
 
     /// Stores the result of the upload of the file `name`. Returns at once.
@@ -118,7 +123,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     /// Returns at once.
     package func noteUploaded(_ segment: CatalogueSegment, to place: String) {
         hold.note(.done, of: segment.name)
-        note(.uploaded(UploadEntry(segment, to: place, at: .now)))
+        note(.uploaded(UploadEntry(segment, to: place, at: wallClock())))
     }
 
     /// Queues all files of this channel that were never uploaded, and calls `reply` on the catalogue's queue with the

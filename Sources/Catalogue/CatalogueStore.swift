@@ -312,14 +312,17 @@ extension CatalogueStore {
         }
     }
 
-    /// Stores the checksum of the file `name`, which has `bytes` bytes, also in the upload ledger.
+    /// Stores the checksum of the file `name`, which has `bytes` bytes, also in the upload ledger. Uploads from before
+    /// the file began are those of an earlier file of this name.
     func setChecksum(_ sha256: String, of name: String, bytes: Int64) throws(CatalogueFailure) {
         try write {
             try $0.execute(
                 sql: "UPDATE segments SET sha256 = ? WHERE name = ? AND bytes = ?", arguments: [sha256, name, bytes])
             try $0.execute(
-                sql: "UPDATE uploads SET sha256 = ? WHERE name = ? AND bytes = ? AND sha256 IS NULL",
-                arguments: [sha256, name, bytes])
+                sql: """
+                    UPDATE uploads SET sha256 = ?1 WHERE name = ?2 AND bytes = ?3 AND sha256 IS NULL
+                        AND time >= ifnull((SELECT start FROM segments WHERE name = ?2), time)
+                    """, arguments: [sha256, name, bytes])
         }
     }
 }

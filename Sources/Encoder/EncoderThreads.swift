@@ -7,8 +7,8 @@ internal import Glibc
 struct EncoderThreads: Sendable {
     private let clocks: [clockid_t]
 
-    /// Runs `open`, and finds the threads that x264 has created during this call. They are found by the name that the
-    /// shim gives them.
+    /// Runs `open`, and finds the threads that x264 has created during this call. They are found by the name that
+    /// relay's C code for x264 gives them.
     static func made<R>(by open: () -> R) -> (R, EncoderThreads) {
         let before = Set(named())
         let result = open()
@@ -27,7 +27,7 @@ struct EncoderThreads: Sendable {
     /// expose its `pthread_t`.
     private static func clock(of thread: pid_t) -> clockid_t { ~thread << 3 | 4 | 2 }
 
-    /// The IDs of this process's threads that have the name given by the shim.
+    /// The IDs of this process's threads that have the name of x264's threads.
     private static func named() -> [pid_t] {
         guard let directory = opendir("/proc/self/task") else { return [] }
         defer { closedir(directory) }

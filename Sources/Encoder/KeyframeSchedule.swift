@@ -21,7 +21,7 @@ struct KeyframeSchedule {
     }
 
     /// Records a request for an IDR frame: the first frame at or after `programTime`, or the next possible frame if
-    /// that is nil.
+    /// `programTime` is nil.
     mutating func request(at programTime: Timestamp?) {
         guard let programTime else {
             isWanted = true
@@ -30,7 +30,7 @@ struct KeyframeSchedule {
         // One microsecond is subtracted as a tolerance: a frame's time is rounded to nanoseconds, and rounding must not
         // select the next frame.
         let due = frameRate.frame(at: programTime - .microseconds(1), rounding: .up)
-        // A caller that requests so many cuts in advance has a bug. The limit keeps the set from growing without end.
+        // A caller that requests 64 cuts in advance has a bug. The limit keeps the set from growing without end.
         if dueFrames.count < 64 { dueFrames.insert(due) }
     }
 

@@ -69,7 +69,7 @@ extension X264Encoder {
         }
     }
 
-    /// Video usability information (ITU-T H.264, Annex E): the source's pixel aspect ratio and color.
+    /// Sets the video usability information (ITU-T H.264, Annex E): the source's pixel aspect ratio and color.
     private static func setUsability(_ param: inout x264_param_t, format: VideoFormat) {
         param.vui.i_sar_width = format.sampleAspectRatio.horizontal
         param.vui.i_sar_height = format.sampleAspectRatio.vertical

@@ -50,7 +50,7 @@ package struct DropPolicy: Sendable {
     private let disposableDepth: Int64
     private let videoDepth: Int64
     private let maximumDepth: Int64
-    /// A decoder can start at the keyframes of this track.
+    /// The track at whose keyframes a decoder can start.
     let leading: TrackKind
     /// The output's connection state.
     package private(set) var mode: Mode
@@ -61,12 +61,12 @@ package struct DropPolicy: Sendable {
     private var beginsAtKeyframe = false
     /// Whether the last accepted packet of the leading track is a keyframe.
     private var isAfterKeyframe = false
-    /// Whether the receiver sees at most still frames. This becomes true when the frame directly after a keyframe is
-    /// refused for congestion, and when the queue overflows on air. It becomes false when a frame other than a keyframe
-    /// is accepted.
+    /// Whether the receiver's video is frozen. This becomes true when the frame directly after a keyframe is refused
+    /// for congestion, and when the queue overflows on air. It becomes false when a frame other than a keyframe is
+    /// accepted.
     package private(set) var standsStill = false
-    /// By how much the queue's limits are extended until the output has caught up, in nanoseconds and in bytes: by the
-    /// size of the GOP with which the output joined.
+    /// The duration (nanoseconds) and the size (bytes) of the GOP with which the output joined. The queue's limits are
+    /// extended by these two values until the output has caught up.
     private var head: (depth: Int64, bytes: Int) = (0, 0)
 
     /// Creates a policy for an output that is not connected yet. Decoders can start at keyframes of `leading`.
@@ -88,8 +88,8 @@ package struct DropPolicy: Sendable {
         mode = .catchingUp
     }
 
-    /// Records that the output joins on air with the current GOP, which has the duration `depth` (nanoseconds) and the
-    /// size `bytes`. The whole GOP is queued, however long it is.
+    /// Records that the output joins the running program with the current GOP, which has the duration `depth`
+    /// (nanoseconds) and the size `bytes`. The whole GOP is queued, however long it is.
     mutating func joined(depth: Int64, bytes: Int) {
         (awaitsKeyframe, beginsAtKeyframe) = (false, false)
         head = (depth, bytes)

@@ -49,7 +49,7 @@ package final class PacketQueue: Sendable {
         /// Whether the output has not joined the program yet. While this is true, packets that the output does not get
         /// are not counted as dropped.
         var isJoining: Bool
-        /// Whether the output has called `pop` or went on air since the queue was last full.
+        /// Whether the output has called `pop` or gone on air since the queue was last full.
         var isRead = true
         var pace = ArrivalPace()
         /// How far the newest packet is ahead of time, in nanoseconds; see ``ArrivalPace``.
@@ -183,8 +183,8 @@ package final class PacketQueue: Sendable {
         state.withLock { state in state.isRead && state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }
 
-    /// Whether the receiver sees at most still frames until the next keyframe, so that a keyframe should be requested
-    /// at once; see ``DropPolicy/standsStill``.
+    /// Whether the receiver's video is frozen until the next keyframe, so that a keyframe should be requested at once;
+    /// see ``DropPolicy/standsStill``.
     package var standsStill: Bool { state.withLock { $0.policy.standsStill } }
 
     /// The counts of all packets that were refused or removed so far.
@@ -274,14 +274,15 @@ extension PacketQueue.State {
 }
 
 /// Measures how far a packet is ahead of time, for inputs that deliver in bursts. The lateness of a packet is its
-/// arrival minus its media time. A packet is ahead of time by as much as its lateness is smaller than the largest
-/// recent lateness. Media that is ahead of time does not count as queued, because the output may take until the next
+/// arrival minus its media time. A packet is ahead of time by the difference between the largest recent lateness and
+/// its own lateness. Media that is ahead of time does not count as queued, because the output may take until the next
 /// burst to send it. A playlist, for example, delivers a whole segment at once; an input that was just opened delivers
-/// at once what it kept until its tracks were known.
+/// at once the packets that it kept until its tracks were known.
 ///
 /// The packet with the largest lateness is the first packet of a burst.
 struct ArrivalPace {
-    /// The largest lateness is kept for at least this time, and for at most twice this time. Longer than any segment.
+    /// The largest lateness is kept for at least this time, and for at most twice this time. No segment is as long as
+    /// this.
     private static let window: Int64 = 30_000_000_000
     /// The most by which a packet counts as ahead of time. No burst is longer than this. A larger difference comes from
     /// a pause of the sender.

@@ -42,7 +42,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         var newest = Int64.min
     }
 
-    /// The maximum number of waiting marks. An operator cannot set so many within an encoder's delay.
+    /// The maximum number of waiting marks. An operator cannot set this many marks within an encoder's delay.
     private static let mostMarks = 64
 
     private let delivery: Delivery
@@ -158,20 +158,20 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         deliver(packets, to: consumers)
     }
 
-    /// Hands all packets to one consumer before it turns to the next one, because each access to another consumer costs
-    /// a cache miss. Servers are woken only after all consumers have their packets. Otherwise a server could wake
+    /// Hands all packets to one consumer before the next consumer gets any, because each access to another consumer
+    /// costs a cache miss. Servers are woken only after all consumers have their packets. Otherwise a server could wake
     /// before its last output has packets, and would have to check all of its outputs twice.
     private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
         var servers: [any PacketServer] = []
         for consumer in consumers {
             if let server = consumer.accept(packets), server !== servers.last { servers.append(server) }
         }
-        for server in servers { server.wake() }
+        for server in servers { server.serveAtOnce() }
     }
 }
 
 extension PacketStream.State {
-    /// Puts the marks with times up to `time` behind the packets that were published so far. The time of a mark is
+    /// Places the marks with times up to `time` after the packets that were published so far. The time of a mark is
     /// never earlier than the time of these packets. Marks are not part of the stream's description, because no
     /// consumer has to prepare for them.
     fileprivate mutating func placeMarks(upTo time: Int64) {
@@ -206,4 +206,12 @@ package protocol PacketConsumer: AnyObject, Sendable {
 package protocol PacketServer: AnyObject, Sendable {
     /// Tells the server that there are new packets to send. Must not block.
     func wake()
+    /// Sends the new packets at once if this takes less time than a thread switch; otherwise has the effect of
+    /// ``wake()``. Only the publishing thread calls this method. It may hold locks of the program, but no locks of the
+    /// fan-out and of the outputs. Must not block.
+    func serveAtOnce()
+}
+
+extension PacketServer {
+    package func serveAtOnce() { wake() }
 }

@@ -24,8 +24,8 @@ package struct QueueLimits: Sendable, Equatable {
         self.maximumBytes = maximumBytes
     }
 
-    /// The default limits of a live output: 700 ms, 900 ms, 3 s and 8 MiB. The first two are OBS's, so many users know
-    /// them.
+    /// The default limits of a live output: 700 ms, 900 ms, 3 s and 8 MiB. OBS has the same two thresholds, so many
+    /// users know them.
     package static let live = QueueLimits(
         disposableThreshold: .milliseconds(700), videoThreshold: .milliseconds(900), maximumDuration: .seconds(3),
         maximumBytes: 8 << 20)

@@ -66,7 +66,8 @@ package final class Scaler {
         outerCorners.save(place.outer, radius: place.outerRadius, of: target)
         if let color, place.border > 0 {
             // In an overlap, the corners of the layer are mixed with the content behind the layer, and not with the
-            // border. The border is drawn first, so that content is saved before, and restored afterwards.
+            // border. So the content in the corners is saved before the border is drawn, and restored before the layer
+            // is drawn.
             let isOver = manner.overlap != nil
             if isOver { cornersBelow.save(place.destination, radius: place.radius, of: target) }
             fillBorder(of: place, with: color, over: manner.overlap, in: target)

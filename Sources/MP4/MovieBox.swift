@@ -135,8 +135,8 @@ package struct MovieBox {
         let all = Int64(clamping: (product + Int128(track.timescale) - 1) / Int128(max(1, track.timescale)))
         if let limit = track.limit { return min(all, limit) }
         guard let end = layout.end else { return all }
-        // For video the duration is two ticks shorter. If it were rounded up, the edit would include the first frame of
-        // the next file.
+        // The duration of video is made two ticks shorter. Rounded up, it could include the first frame of the next
+        // file.
         return min(all, max(0, end &- emptyDuration(track) &- (track.kind == .video ? Self.hair : 0)))
     }
 

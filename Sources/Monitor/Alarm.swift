@@ -85,7 +85,7 @@ package struct Alarm: Sendable {
 package struct AlarmStatus: Sendable, Codable, Hashable {
     /// Whether a fault has been reported and is not over yet.
     package var isActive = false
-    /// How long the reported fault has lasted, in seconds of program time; 0 without one.
+    /// How long the reported fault has lasted, in seconds of program time; 0 if there is no such fault.
     package var seconds = 0.0
     /// How many faults have been reported.
     package var count = 0

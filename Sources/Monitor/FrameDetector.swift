@@ -4,8 +4,8 @@ package import Media
 
 /// Detects black frames and frozen video by examining 48 rows of each frame's luma.
 ///
-/// It reads 90 kB of a frame of 1920 by 1080; the caller passes it ten frames per second. If the program repeats a
-/// frame, the detector recognizes this without reading pixels. Only one thread may use a detector at a time.
+/// It reads 90 kB of a frame of 1920 by 1080; the caller passes it about ten frames per second. If the program repeats
+/// a frame, the detector recognizes this without reading pixels. Only one thread may use a detector at a time.
 package struct FrameDetector: Sendable {
     /// What the detector found in a frame.
     package struct Reading: Sendable, Hashable {

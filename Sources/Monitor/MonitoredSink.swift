@@ -7,9 +7,9 @@ internal import Synchronization
 
 /// Monitors the program on its way to the encoder. It raises alarms and can adjust the audio to a target loudness.
 ///
-/// Ten frames per second are examined. Adjusted audio keeps its position in the program, so it stays in sync with the
-/// video exactly. It is encoded only a few milliseconds later. Any thread may read the status, without waiting. Only
-/// the program's thread may call the other methods.
+/// About ten frames per second are examined. Adjusted audio keeps its position in the program, so it stays in sync with
+/// the video exactly. It is encoded only a few milliseconds later. Any thread may read the status, without waiting.
+/// Only the program's thread may call the other methods.
 ///
 /// ```swift
 /// var settings = MonitorSettings()
@@ -38,7 +38,8 @@ package final class MonitoredSink: ProgramSink {
     /// is no longer measured or adjusted.
     private static let mostRefusals = 25
 
-    /// The number of frames from one examined frame to the next. They last a tenth of a second.
+    /// The number of frames from one examined frame to the next: as many as fit into a tenth of a second, but at least
+    /// one.
     private let stride: Int64
     private let frameRate: FrameRate
     private let next: any ProgramSink

@@ -100,8 +100,8 @@ package final class PacketMonitor: Sendable {
             do throws(AVFailure) {
                 return (try Self.read(packet, times, &state), nil)
             } catch {
-                // A packet that cannot be decoded may only be damaged, so this is ignored. If no decoder can be
-                // created, that is reported once.
+                // A packet that cannot be decoded may only be damaged, so the error is ignored. If no decoder can be
+                // created, this is reported once.
                 guard state.decoder == nil else { return ([], nil) }
                 state.broken = packet.description
                 return ([], error)

@@ -2,8 +2,8 @@
 
 package import NIOCore
 
-/// Belongs to the channel of a listening socket: while a ``DescriptorReserve`` admits no connection, new ones wait in
-/// the kernel.
+/// A handler in the channel of a listening socket. While a ``DescriptorReserve`` admits no connection, new connections
+/// wait in the kernel.
 package final class DescriptorGate: ChannelDuplexHandler {
     package typealias InboundIn = NIOAny
     package typealias OutboundIn = NIOAny

@@ -3,13 +3,13 @@
 package import Media
 internal import Synchronization
 
-/// Keeps some of the process's descriptors free for media: servers accept no connection of a stranger while fewer are
-/// free. Otherwise idle connections could take the descriptors that the recorder needs for its next file, and outputs
-/// for their next connection.
+/// Keeps some of the process's descriptors free for media. While fewer descriptors are free, servers accept no
+/// connections. Otherwise idle clients could take the descriptors that the recorder needs for its next file, and that
+/// outputs need for their next connection.
 ///
 /// Any thread may use it.
 package final class DescriptorReserve: Sendable {
-    /// Outputs, and the descriptors that they need.
+    /// A number of outputs, and the number of descriptors that they need.
     private struct Need {
         var outputs = 0
         var descriptors = 0
@@ -18,18 +18,18 @@ package final class DescriptorReserve: Sendable {
     private struct State {
         /// The number of descriptors that the process may have; 0 before it is known.
         var limit = 0
-        /// What the configuration's outputs need.
+        /// The needs of the outputs in the configuration.
         var configured = Need()
-        /// What the outputs need that exist now.
+        /// The needs of the outputs that exist now.
         var counted = Need()
-        /// The number of free descriptors, less the connections that were accepted since it was measured.
+        /// The number of free descriptors at the last count, less the connections that were accepted since then.
         var free = Int.max
-        /// When it was measured, in monotonic nanoseconds; nil before the first time.
+        /// The time of the last count, in monotonic nanoseconds; nil before the first count.
         var measured: Int64?
         var pauses: UInt64 = 0
         var nextReport = Int64.min
 
-        /// The number of descriptors that are kept free. Outputs of the configuration count before they exist, too.
+        /// The number of descriptors that are kept free. Outputs of the configuration count even before they exist.
         var kept: Int {
             let needed = max(configured.descriptors, DescriptorLimit.needed(counted.descriptors))
             let outputs = max(configured.outputs, counted.outputs)
@@ -38,7 +38,7 @@ package final class DescriptorReserve: Sendable {
         }
     }
 
-    /// What an output holds as long as it exists, so that the reserve counts it.
+    /// An object that an output retains as long as it exists, so that the reserve counts the output.
     private final class Registration: Sendable {
         private let reserve: DescriptorReserve
         private let descriptors: Int
@@ -57,16 +57,16 @@ package final class DescriptorReserve: Sendable {
     /// How often the free descriptors are counted while connections are accepted.
     static let interval = Duration.seconds(1)
     private static let reportInterval = Duration.seconds(60)
-    /// Descriptors that are kept free for inputs, recorders, uploads and the log, and for each output, which may have
-    /// an old and a new connection at the same time.
+    /// `base` descriptors are kept free for inputs, recorders, uploads and the log, and `perOutput` descriptors for
+    /// each output, because an output may have an old and a new connection at the same time.
     private static let (base, perOutput) = (64, 8)
 
     private let clock: any MonotonicClock
     private let measure: @Sendable () -> Int?
     private let state = Mutex(State())
 
-    /// Creates a reserve that keeps nothing yet. `measure` returns the number of free descriptors, or nil if it is
-    /// unknown; connections are accepted then.
+    /// Creates a reserve that keeps nothing yet. `measure` returns the number of free descriptors, or nil if the number
+    /// is unknown. Connections are accepted if it is unknown.
     package init(
         clock: any MonotonicClock = SystemClock(), measure: @escaping @Sendable () -> Int? = { DescriptorLimit.free }
     ) {
@@ -74,9 +74,9 @@ package final class DescriptorReserve: Sendable {
         self.measure = measure
     }
 
-    /// Keeps descriptors free for this many outputs, or for those that are counted now (``count(_:)``) if they are more,
-    /// but at most half of what is left of `limit`, the number of
-    /// descriptors that the process may have, when the process uses the `needed` ones (``DescriptorLimit/needed(_:)``).
+    /// Keeps descriptors free for `outputs` outputs, or for the outputs that are counted now (``count(_:)``) if there
+    /// are more of these. `limit` is the number of descriptors that the process may have, and `needed` is the number
+    /// that it needs for these outputs (``DescriptorLimit/needed(_:)``). At most half of the difference is kept free.
     /// Otherwise a server would never accept a connection once all outputs are on air.
     package func keep(forOutputs outputs: Int, needing needed: Int, of limit: Int) {
         state.withLock { state in

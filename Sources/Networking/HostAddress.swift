@@ -22,9 +22,9 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         self = first
     }
 
-    /// Returns the usual spelling of the address at which a server for `host` listens, so that hosts can be compared:
-    /// `localhost` and no host are `127.0.0.1`, `0:0:0:0:0:0:0:1` is `::1`, and an IPv4-mapped IPv6 address is the IPv4
-    /// address. Other names are returned unchanged.
+    /// Returns the usual spelling of the address at which a server for `host` listens, so that hosts can be compared.
+    /// `localhost` and an empty host become `127.0.0.1`, `0:0:0:0:0:0:0:1` becomes `::1`, and an IPv4-mapped IPv6
+    /// address becomes the IPv4 address. Other names are returned unchanged.
     package static func listening(at host: String) -> String {
         if ["", "localhost"].contains(host.lowercased()) { return "127.0.0.1" }
         guard let text = HostAddress(literal: host, port: 0)?.description else { return host }

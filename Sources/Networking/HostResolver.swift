@@ -49,8 +49,8 @@ package final class HostResolver: Sendable {
     }
 
     /// Resolves `host`, a name or a literal; the addresses have `port`. Does not block. Calls `completion` once, within
-    /// the deadline. If `host` is a literal, or if a late answer was kept for it, that happens at once on the calling
-    /// thread; otherwise usually on another thread.
+    /// the deadline. If `host` is a literal, or if a late answer was kept for it, `completion` is called at once on the
+    /// calling thread; otherwise usually on another thread.
     package func resolve(_ host: String, port: UInt16, completion: @escaping @Sendable (Answer) -> Void) {
         if let literal = HostAddress(literal: host, port: port) { return completion(.success([literal])) }
         let complete: @Sendable (Answer) -> Void = { answer in

@@ -36,8 +36,8 @@ package struct OptionList {
     }
 
     /// Parses `text`, the part of an output after `#`: `name=value` pairs separated by commas. In a value, a comma is
-    /// written `%2C`. `read` converts each value after that. Throws the errors of `read`, and an error for an option
-    /// without a value.
+    /// written `%2C`. `read` converts each value after `%2C` was replaced in it. Throws the errors of `read`, and an
+    /// error for an option without a value.
     package init(behindMark text: Substring, of kind: String, read: (String) throws -> String) throws {
         self.kind = kind
         let advice = " Write a comma in a value as %2C."
@@ -186,7 +186,7 @@ package struct AddressOption: Sendable, Equatable {
         case text
         /// A text, or a number of seconds.
         case time
-        /// `true` or `false`; behind the `#`, `yes` or `no`.
+        /// `true` or `false`; after the `#`, `yes` or `no`.
         case answer
         /// A list of addresses, each of which may have options. On the command line the option is repeated for each
         /// address.
@@ -195,14 +195,14 @@ package struct AddressOption: Sendable, Equatable {
 
     /// The option's name in a configuration file, such as `queueBytes`.
     package let key: String
-    /// The option's name behind the `#`, such as `queue-bytes`.
+    /// The option's name after the `#`, such as `queue-bytes`.
     package let name: String
     /// The form of the value in a configuration file.
     package let form: Form
     /// The option's description in the help of a flag, such as `queue=2s (what may wait for a slow target)`.
     package let help: String
 
-    /// The option with this key in a configuration file, and this name behind the `#`.
+    /// The option with this key in a configuration file, and this name after the `#`.
     package init(_ key: String, _ name: String, _ form: Form = .text, help: String = "") {
         (self.key, self.name, self.form, self.help) = (key, name, form, help)
     }

@@ -42,7 +42,7 @@ package final class TCPSocket: Sendable {
         if let tunnel { tunnel.reset() } else { setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
     }
 
-    /// Sends as much as the socket accepts at once.
+    /// Sends as many bytes of `buffer` as the socket accepts without blocking.
     package func send(_ buffer: OutboundBuffer) -> Outcome {
         if let (place, count) = buffer.placeOfHead { return send(count, from: place) }
         return buffer.withVectors { vectors in

@@ -46,20 +46,20 @@ struct AMF0Writer {
 
     mutating func writeNull() { bytes.append(0x05) }
 
-    /// An ECMA array (2.10).
+    /// Writes an ECMA array (2.10).
     mutating func writeArray(_ properties: [(String, AMF0Value)]) {
         bytes.append(0x08)
         withUnsafeBytes(of: UInt32(properties.count).bigEndian) { bytes.append(contentsOf: $0) }
         write(properties)
     }
 
-    /// An object (2.5).
+    /// Writes an object (2.5).
     mutating func writeObject(_ properties: [(String, AMF0Value)]) {
         bytes.append(0x03)
         write(properties)
     }
 
-    /// Any value; an object's properties are sorted by name.
+    /// Writes any value; an object's properties are sorted by name.
     mutating func write(_ value: AMF0Value) {
         switch value {
         case .number(let number): write(number)
@@ -82,7 +82,7 @@ struct AMF0Writer {
         bytes += [0, 0, 0x09]
     }
 
-    /// A name or short text of at most 65535 bytes (2.4); a longer one is truncated.
+    /// Writes a name or short text of at most 65535 bytes (2.4); a longer one is truncated.
     private mutating func name(_ text: String) {
         let utf8 = Array(text.utf8.prefix(0xFFFF))
         bytes += [UInt8(utf8.count >> 8), UInt8(utf8.count & 0xFF)]

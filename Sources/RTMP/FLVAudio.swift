@@ -80,7 +80,7 @@ package struct FLVAudio: Sendable {
 
     /// The packet type of a message that describes the order of the channels.
     private static let channels: UInt8 = 4
-    /// Names of old formats, for the message with which a client that sends such a format is refused.
+    /// The names of old formats. If a client sends such a format, the refusal names it.
     private static let names: [UInt8: String] = [
         0: "PCM", 1: "ADPCM", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 7: "G.711", 8: "G.711",
         11: "Speex",

@@ -3,7 +3,8 @@
 package import Media
 
 extension FLVVideo.Codec {
-    /// The codec in Enhanced RTMP; nil for a video codec that uses Adobe's FLV form, and for other codecs.
+    /// The video codec of Enhanced RTMP that is the same as `codec`; nil if `codec` uses Adobe's FLV form, or is no
+    /// video codec.
     init?(enhanced codec: Media.Codec) {
         switch codec {
         case .hevc: self = .hevc
@@ -14,7 +15,8 @@ extension FLVVideo.Codec {
 }
 
 extension FLVAudio.Codec {
-    /// The codec in Enhanced RTMP; nil for an audio codec that uses Adobe's FLV form, and for other codecs.
+    /// The audio codec of Enhanced RTMP that is the same as `codec`; nil if `codec` uses Adobe's FLV form, or is no
+    /// audio codec.
     init?(enhanced codec: Media.Codec) {
         switch codec {
         case .opus: self = .opus

@@ -41,13 +41,13 @@ struct FLVReader {
         return byte
     }
 
-    /// A big-endian number of three bytes.
+    /// Reads a big-endian number of three bytes.
     mutating func unsigned24() throws(FLVFailure) -> UInt32 {
         let (high, middle, low) = (try byte(), try byte(), try byte())
         return UInt32(high) << 16 | UInt32(middle) << 8 | UInt32(low)
     }
 
-    /// A signed big-endian number of three bytes.
+    /// Reads a signed big-endian number of three bytes.
     mutating func signed24() throws(FLVFailure) -> Int32 { Int32(bitPattern: try unsigned24() << 8) >> 8 }
 
     /// Returns the packets in the body. `type` is the low half of the body's first byte, which the caller has read.

@@ -22,9 +22,9 @@ package struct RTMPChunkWriter {
     /// A writer for a new connection.
     package init(streamID: UInt32) { self.streamID = streamID }
 
-    /// Appends the messages of a frame and of the audio before it as one piece, which other connections send, too;
-    /// `timeline` sets their times. Does nothing and returns false for other packets, and if the headers would be
-    /// specific to this connection.
+    /// Appends the messages of a frame and of the audio before it as one piece, which other connections send, too.
+    /// `timeline` sets the times of the messages. Does nothing and returns false if `packets` are anything else, or if
+    /// the headers would be specific to this connection.
     package mutating func append(
         _ packets: [EncodedPacket], on timeline: inout RTMPTimeline, sharing bursts: inout RTMPBursts,
         to buffer: inout OutboundBuffer

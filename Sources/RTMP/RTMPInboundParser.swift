@@ -26,7 +26,7 @@ package struct RTMPInboundParser {
         var messageBytes: Int
         /// Limit for the sum of all partial messages, in bytes.
         var heldBytes: Int
-        /// Limit for the number of chunk streams that were ever used.
+        /// Limit for the number of chunk streams that the peer uses over the whole connection.
         var chunkStreams = 64
         /// Whether a message that is too long is skipped; otherwise it ends the parsing.
         var skipsLongMessages = false
@@ -53,8 +53,8 @@ package struct RTMPInboundParser {
         var timestamp: UInt32 = 0
         /// The time difference that applies if a header has no time.
         var delta: UInt32 = 0
-        /// The extended timestamp of the last header that had a time, in any of the three forms of headers; nil if it
-        /// had no extended timestamp.
+        /// The extended timestamp of the current message, which headers of type 3 should repeat; nil if the message has
+        /// no extended timestamp.
         var extended: UInt32?
         var streamID: UInt32 = 0
         var body: [UInt8] = []
@@ -173,7 +173,7 @@ package struct RTMPInboundParser {
         return nil
     }
 
-    /// Set Chunk Size (5.4.1).
+    /// Carries out the message Set Chunk Size (5.4.1).
     private mutating func setChunkSize(_ body: [UInt8]) throws(Malformed) {
         guard let size = Self.number(body), (1...0x7FFF_FFFF).contains(size) else {
             throw Malformed(reason: "an impossible chunk size")

@@ -75,7 +75,7 @@ package struct RTMPMessage {
     var timestamp: Int64 = 0
     var prefix = Prefix.none
     let payload: SharedBytes
-    /// Whether the last byte completes a frame that is counted.
+    /// Whether the message's last byte completes a frame, which then counts as sent.
     var endsFrame = false
 
     /// Audio, video and data each have their own chunk stream. Commands use the same chunk stream as in librtmp;

@@ -21,7 +21,7 @@ package struct RTMPTimeline {
         let decoding = packet.dtsNanoseconds.milliseconds
         let start = origin ?? decoding
         origin = start
-        // The time must not go back: receivers mistake that for a wrap of the 32-bit clock.
+        // The time must not go back, because receivers would take the step for a wrap of the 32-bit clock.
         switch packet.track {
         case .audio:
             lastAudio = max(decoding - start, lastAudio)

@@ -155,16 +155,16 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     }
 
     private func drain(_ engine: isolated RecorderEngine) {
-        if isOver.withLock({ $0 }) { packets.removeAll() }
         let isEmpty = take(Self.turn, engine)
         if !isOver.withLock({ $0 }) { engine.publish() }
         isBehind.withLock { $0 = !isEmpty }
+        packets.collect(until: engine.collectsUntil)
         if !isEmpty { engine.post { self.drain($0) } }
         watch(engine)
     }
 
-    /// Schedules a check, so that pending packets reach the disk even if the packet that should end their fragment does
-    /// not arrive.
+    /// Schedules a check, so that pending packets, and those in the queue, reach the disk even if the packet that should
+    /// end their fragment does not arrive.
     private func watch(_ engine: isolated RecorderEngine) {
         guard !engine.isWatched, let wait = engine.untilOverdue else { return }
         engine.isWatched = true
@@ -173,15 +173,18 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
             guard let self else { return }
             self.engine.post { engine in
                 engine.isWatched = false
+                _ = self.take(Self.turn, engine)
                 engine.writeOverdue()
+                self.packets.collect(until: engine.collectsUntil)
                 if !self.isOver.withLock({ $0 }) { engine.publish() }
                 self.watch(engine)
             }
         }
     }
 
-    /// Handles at most `count` packets; returns whether the queue is empty.
+    /// Handles at most `count` packets; returns whether the queue is empty. After the end, the packets are discarded.
     private func take(_ count: Int, _ engine: isolated RecorderEngine) -> Bool {
+        if isOver.withLock({ $0 }) { packets.removeAll() }
         for _ in 0..<count {
             guard let item = packets.pop() else { return true }
             engine.process(item)

@@ -129,6 +129,13 @@ extension RecorderEngine {
     /// are on disk.
     var untilOverdue: Int64? { file?.wait(at: environment.clock.now) }
 
+    /// The decoding time, in nanoseconds, before which no packet causes a write; nil if each packet may cause one. The
+    /// time is never so near that the recorder would be woken for each packet.
+    var collectsUntil: Int64? {
+        guard case .active = mode, let end = file?.collectsUntil else { return nil }
+        return max(end, newest + SegmentFile.patience)
+    }
+
     /// Writes packets that have waited for half a second for the packet that should end their fragment.
     func writeOverdue() {
         guard let file, untilOverdue == 0 else { return }

@@ -50,9 +50,12 @@ final class RecorderQueue: Sendable {
         /// Decoding time, in nanoseconds, of the packet that was the newest one when the queue was last emptied.
         var taken: Int64?
         var isDrainScheduled = false
-        /// Whether the queue contains an item that must not wait: a keyframe with which a file could begin, a pause, or
-        /// a report of missing packets.
+        /// Whether the queue contains an item that must not wait: a keyframe with which a file could begin, the end of a
+        /// fragment, a pause, or a report of missing packets.
         var isUrgent = false
+        /// The decoding time at which the recorder writes its next fragment, in nanoseconds; nil if it does not collect
+        /// packets for a fragment.
+        var fragmentEnd: Int64?
         /// The number of threads in ``waitForRoom(upTo:)``.
         var waiters = 0
 
@@ -73,10 +76,12 @@ final class RecorderQueue: Sendable {
     /// that frame yet.
     private static let longestLead: Int64 = 500_000_000
 
-    /// The amount of media that is collected before the recorder is woken, in nanoseconds. Waking a thread costs more
-    /// than queueing a packet. If relay is killed, the recording also loses the collected frames, but these are only
-    /// one or two.
+    /// The amount of media that is collected before the recorder is woken, in nanoseconds, while the recorder does
+    /// not collect packets for a fragment. Waking a thread costs more than queueing a packet. If
+    /// relay is killed, the recording also loses the collected frames, but these are only one or two.
     private static let batch: Int64 = 50_000_000
+    /// The number of bytes at which the recorder is woken before the end of a fragment.
+    private static let batchBytes = 1 << 20
 
     private let limit: Int
     /// The number of bytes that this queue can hold without taking memory from `budget`. Memory for all further bytes
@@ -142,9 +147,17 @@ final class RecorderQueue: Sendable {
             state.newest = packet.dtsNanoseconds
             if state.oldest == nil { state.oldest = state.newest }
             if packet.track == leading, packet.isKeyframe { state.isUrgent = true }
+            if let end = state.fragmentEnd {
+                let patience = packet.track == leading ? 0 : SegmentFile.patience
+                if packet.dtsNanoseconds >= end + patience { state.isUrgent = true }
+            }
             return false
         }
     }
+
+    /// Records that the recorder writes nothing before a packet of decoding time `time`, in nanoseconds, so that it
+    /// need not be woken earlier. Nil means that it has to see packets soon.
+    func collect(until time: Int64?) { state.withLock { $0.fragmentEnd = time } }
 
     /// Removes and returns the oldest item. Nil means that the queue is empty, which ends the scheduled drain.
     func pop() -> Item? {
@@ -225,6 +238,7 @@ final class RecorderQueue: Sendable {
         state.withLock { state in
             guard !state.isDrainScheduled else { return false }
             guard !state.isUrgent, let oldest = state.oldest else { return state.isUrgent }
+            guard state.fragmentEnd == nil else { return state.bytes >= Self.batchBytes }
             // If two packets of a slow track are further apart than a batch, each packet is worth a drain.
             let isSlow = state.taken.map { (oldest - $0).magnitude >= UInt64(Self.batch) } ?? false
             return isSlow || state.newest - oldest >= Self.batch

@@ -39,14 +39,16 @@ struct FrameCut {
         (0...samples.count).first { isEntry($0) && earliestFrom[$0] >= time } ?? samples.count
     }
 
-    /// The first clean cut at or after `start` that has all frames shown earlier than `time` before it.
+    /// The first clean cut, at or after `start`, such that all frames that are shown earlier than `time` are before the
+    /// cut.
     func exit(after time: Int64, from start: Int) -> Int {
         (start...samples.count).first { isClean($0) && earliestFrom[$0] >= time } ?? samples.count
     }
 
-    /// The last clean cut at or after `start` before which all frames are shown earlier than `time`. The cut is never
-    /// directly after a keyframe. The encoded frames after the cut begin with a keyframe, and a decoder cannot always
-    /// distinguish two keyframes in a row if they come from two encoders (ITU-T H.264, 7.4.1.2.4: idr_pic_id).
+    /// The last clean cut, at or after `start`, such that all frames before the cut are shown earlier than `time`. The
+    /// cut is never directly after a keyframe. The encoded frames after the cut begin with a keyframe, and a decoder
+    /// cannot always distinguish two keyframes in a row if they come from two encoders (ITU-T H.264, 7.4.1.2.4:
+    /// idr_pic_id).
     func exit(before time: Int64, from start: Int) -> Int {
         let cut = end(before: time, from: start)
         return cut > start && samples[cut - 1].isSync ? cut - 1 : cut

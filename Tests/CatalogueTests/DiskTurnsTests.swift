@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Archive
+import Foundation
 import Synchronization
 import TestSupport
 import Testing
@@ -73,6 +74,22 @@ import Testing
         let firsts = done.all.map { names[..<3].contains($0) }
         #expect(zip(firsts, firsts.dropFirst()).allSatisfy { $0 != $1 })
         try eventually("the turns have ended") { turns.readers(of: disk) == 0 }
+        withExtendedLifetime(queues) {}
+    }
+
+    private struct Freed {
+        weak var queue: ChecksumQueue?
+    }
+
+    @Test func `A queue that is freed while its disk is missing does not wait for the disk`() throws {
+        let place = try TemporaryDirectory()
+        let directory = try RecordDirectory.prepare(place.path)
+        try FileManager.default.removeItem(atPath: place.path)
+        var queue: ChecksumQueue? = ChecksumQueue(directory: directory, channel: "one") { _, _, _ in }
+        let freed = Freed(queue: queue)
+        queue?.add(["a.mp4"])
+        queue = nil
+        try eventually("it is freed") { freed.queue == nil }
     }
 
     @Test func `A checksum queue that is stopped or released gives up its turn to read the disk`() throws {

@@ -12,6 +12,8 @@ import Testing
 struct UploadLedgerTests {
     private let store: CatalogueStore
     private static let sum = String(repeating: "ab", count: 32)
+    /// When the files began, in milliseconds since 1970.
+    private static let start: Int64 = 1_795_269_790_123
 
     init() throws { store = try CatalogueStore() }
 
@@ -23,7 +25,7 @@ struct UploadLedgerTests {
     private func file(_ name: String) -> CatalogueSegment {
         CatalogueSegment(
             record: SegmentRecord(
-                fileName: name, channel: "test", sequence: 1, start: UTCTime(milliseconds: 1_795_269_790_123),
+                fileName: name, channel: "test", sequence: 1, start: UTCTime(milliseconds: Self.start),
                 programStart: 0, programEnd: 2_000_000_000, frames: 50, audioSamples: 96_000, bytes: 1000,
                 ending: .rotate, run: "run"))
     }
@@ -39,7 +41,7 @@ struct UploadLedgerTests {
         try store.put([file("a.mp4"), file("b.mp4")], living: [])
         try store.setChecksum(Self.sum, of: "a.mp4", bytes: 1000)
         for (index, name) in ["a.mp4", "b.mp4"].enumerated() {
-            try store.noteUploaded(entry(name, at: Int64(index)))
+            try store.noteUploaded(entry(name, at: Self.start + Int64(index)))
             #expect(try store.upload(of: name) == .done)
         }
         #expect(try newest().map(\.sha256) == [nil, Self.sum])
@@ -47,6 +49,22 @@ struct UploadLedgerTests {
         #expect(try newest().map(\.sha256) == [nil, Self.sum])
         try store.setChecksum(Self.sum, of: "b.mp4", bytes: 1000)
         #expect(try newest().map(\.sha256) == [Self.sum, Self.sum])
+    }
+
+    @Test("A file does not give its checksum to the upload of an earlier file that had its name and size")
+    func reusedName() throws {
+        try store.noteUploaded(entry("a.mp4", at: Self.start - 86_400_000))
+        try store.put([file("a.mp4")], living: [])
+        try store.noteUploaded(entry("a.mp4", at: Self.start + 1))
+        try store.setChecksum(Self.sum, of: "a.mp4", bytes: 1000)
+        #expect(try newest().map(\.sha256) == [Self.sum, nil])
+    }
+
+    @Test("A checksum that is computed when the row of the file is gone is stored in the ledger")
+    func removedRow() throws {
+        try store.noteUploaded(entry("a.mp4", at: 5))
+        try store.setChecksum(Self.sum, of: "a.mp4", bytes: 1000)
+        #expect(try newest().map(\.sha256) == [Self.sum])
     }
 
     @Test("A ledger entry stays when its file is deleted, or when the file's row is removed")
@@ -82,6 +100,33 @@ struct UploadLedgerTests {
         }
         #expect(try newest().map(\.name) == ["4.mp4", "3.mp4", "2.mp4"])
         #expect(try newest(channel: "other").count == 5)
+    }
+
+    @Test("A full ledger keeps what was added last after the clock was set back or ahead")
+    func limitAndClock() throws {
+        for (number, time) in [50, 60, 10, 11, 90].enumerated() {
+            try store.noteUploaded(entry("\(number).mp4", at: Int64(time)), keeping: 3)
+        }
+        #expect(try newest().map(\.name) == ["4.mp4", "3.mp4", "2.mp4"])
+        // A lower limit removes several at once.
+        try store.noteUploaded(entry("5.mp4", at: 1), keeping: 2)
+        #expect(try newest().map(\.name) == ["4.mp4", "5.mp4"])
+    }
+
+    @Test("A salvaged ledger keeps the order in which its entries were added, and so loses the first when it is full")
+    func salvagedOrder() throws {
+        let directory = try TemporaryDirectory()
+        let target = try RecordDirectory.prepare(directory.path)
+        let old = try CatalogueStore(directory: directory.path)
+        for (number, time) in [50, 60, 10].enumerated() {
+            try old.noteUploaded(entry("\(number).mp4", at: Int64(time)))
+        }
+        _ = try CatalogueFiles.setAside(in: target)
+        let new = try CatalogueStore(directory: directory.path)
+        _ = try ClipRestoring.run(new, in: target)
+        try new.noteUploaded(entry("3.mp4", at: 5), keeping: 3)
+        let found = try new.read { try CatalogueStore.newestUploads(of: "test", in: 0..<99, limit: 9, $0) }
+        #expect(found.map(\.name) == ["1.mp4", "2.mp4", "3.mp4"])
     }
 
     @Test("Uploads of one channel or of all are returned in the order of time, even if no recording is left")

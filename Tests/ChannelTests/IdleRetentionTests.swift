@@ -167,18 +167,38 @@ struct IdleRetentionTests {
         #expect(files == [Self.first, Self.ofSource])
     }
 
+    /// Begins a file of the channel, and locks it as a process does that records it.
+    private func beginFile() throws -> (path: String, lock: FileHandle) {
+        let path = place.path("test_20261121T160310.123Z_000003.mp4" + SegmentName.openMark)
+        try Data("begun".utf8).write(to: URL(fileURLWithPath: path))
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        #expect(flock(file.fileDescriptor, LOCK_EX) == 0)
+        return (path, file)
+    }
+
     @Test("While another process records the channel in the directory, its files are not deleted")
     func recordedByAnother() throws {
-        let open = URL(
-            fileURLWithPath: place.path("test_20261121T160310.123Z_000003.mp4" + SegmentName.openMark))
-        try Data("begun".utf8).write(to: open)
-        let file = try FileHandle(forUpdating: open)
-        #expect(flock(file.fileDescriptor, LOCK_EX) == 0)
+        let (path, lock) = try beginFile()
         retention.configure(recording(byAge))
         look()
         #expect(files.count == 3)
-        try file.close()
-        try FileManager.default.removeItem(at: open)
+        try lock.close()
+        try FileManager.default.removeItem(atPath: path)
+        look()
+        #expect(files == [Self.ofSource])
+    }
+
+    @Test("Another process that begins to record the channel later ends the deletion of its files")
+    func recordingBegunByAnother() throws {
+        try setEnd(minutesAgo: 45 - 600)
+        retention.configure(recording(byAge))
+        look(times: 3)
+        let (path, lock) = try beginFile()
+        try setEnd(minutesAgo: 2)
+        look()
+        #expect(files.count == 3)
+        try lock.close()
+        try FileManager.default.removeItem(atPath: path)
         look()
         #expect(files == [Self.ofSource])
     }

@@ -16,7 +16,7 @@ import Testing
         #expect(queue.message(adding: []) == nil)
     }
 
-    @Test("Captions that exceed one message are sent in order with the next frames, and the oldest are dropped")
+    @Test("Captions that exceed one message are sent with the next frames; beyond a limit the oldest are dropped")
     func overflow() {
         var queue = CaptionQueue()
         let runs = (0..<70).flatMap { [0xFC, UInt8($0), 0] as [UInt8] }

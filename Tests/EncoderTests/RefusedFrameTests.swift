@@ -98,7 +98,7 @@ struct RefusedFrameTests {
         #expect(frames < 4 * AACEncoder.mostRefusals)
     }
 
-    @Test("If x264 refuses a frame, only that frame is missing; if a keyframe was due there, the next frame is one")
+    @Test("If x264 refuses a frame, only that frame is missing; if it was to be a keyframe, the next frame becomes one")
     func videoRefused() throws {
         let session = try session()
         session.requestKeyframe(at: Self.rate.timeBase.rescale(20, to: .nanoseconds))

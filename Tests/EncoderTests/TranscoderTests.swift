@@ -129,7 +129,7 @@ import Testing
         #expect(abs((output.last?.pts ?? 0) - (input.last?.pts ?? 0)) < 3072)
     }
 
-    @Test("Samples of any rate are encoded at their own times")
+    @Test("Audio of any sample rate is encoded at its own times")
     func samples() throws {
         let track = TrackDescription(
             audio: .pcm, format: AudioFormat(sampleRate: 8000, channels: 1), decoderConfiguration: SharedBytes([]))
@@ -182,7 +182,7 @@ import Testing
         #expect(sink.status.failure == nil && sink.status.skipped == 0 && sink.status.errors == 0)
     }
 
-    /// Fails at packet `limit`.
+    /// A transcoder that fails at packet `limit`.
     private final class Failing: TrackTranscoder {
         struct Failure: Error {}
         let description: TrackDescription
@@ -216,7 +216,7 @@ import Testing
         #expect(copied.packets.withLock { $0.count } == clip.packets.count { $0.track == .video })
     }
 
-    /// How far a slow encoder may proceed, and how far it is.
+    /// The point up to which a slow transcoder may work, and the point that it has reached.
     private final class Progress: Sendable {
         enum Bus { case reading, ending, over }
         let (take, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -224,7 +224,7 @@ import Testing
         func isAt(_ stage: Bus) -> Bool { self.stage.withLock { $0 == stage } }
     }
 
-    /// Takes as long for each packet, and for the end, as a test determines.
+    /// A transcoder that takes as long for each packet, and for the end, as the test determines.
     private final class Slow: TrackTranscoder {
         let description: TrackDescription
         let errors = 0

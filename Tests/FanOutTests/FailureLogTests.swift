@@ -23,7 +23,7 @@ struct FailureLogTests {
         #expect(log.accepted(180, at: 180 * second) == 180)
     }
 
-    @Test("When an output goes off air this is always logged, and so is the first failure of another kind")
+    @Test("Each time an output goes off air this is logged, and so is the first failure of another kind after it")
     func loss() {
         var log = FailureLog()
         #expect(log.accepted(1, at: 0) == 0)

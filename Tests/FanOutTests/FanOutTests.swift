@@ -35,7 +35,7 @@ private final class Member: PacketConsumer {
     func stop() {}
 }
 
-/// Records how many packets its queues have when it is woken.
+/// A server of several queues that records how many packets each queue has when the server is woken.
 private final class SharedServer: PacketServer {
     let queues = [PacketQueue(limits: .live), PacketQueue(limits: .live), PacketQueue(limits: .live)]
     private let seen = Mutex<[[Int]]>([])
@@ -45,7 +45,7 @@ private final class SharedServer: PacketServer {
 
 @Suite("Fan-out")
 struct FanOutTests {
-    /// A stream that is known to have both tracks.
+    /// A stream whose description has both tracks.
     private func stream() -> PacketStream {
         let stream = PacketStream()
         stream.begin(.sample, keyframes: KeyframeCounter())
@@ -54,7 +54,7 @@ struct FanOutTests {
 
     private func publish(seconds: Int64, to hub: PacketStream) {
         let hub = InterleavingSink(hub)
-        // As from the encoder: audio is ahead of the video.
+        // The order of packets is that of an encoder: audio is ahead of the video.
         var audio: Int64 = -1
         for frame in 0..<30 * seconds {
             while audio * 1024 < (frame + 12) * 1600 {

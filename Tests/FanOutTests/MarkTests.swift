@@ -32,7 +32,7 @@ struct MarkTests {
     @Test("A marker keeps its time, and is delivered once, before the first packet with a later decoding time")
     func place() {
         let (stream, witness) = stream()
-        // The encoder is behind the moment.
+        // The encoder has not reached the marker's time yet.
         stream.mark("goal", at: 5 * Self.frame - 1000)
         for index in Int64(0)..<10 { stream.publish(Packets.video(index, key: index == 0)) }
         #expect(witness.texts == ["goal"])
@@ -120,7 +120,7 @@ struct MarkTests {
                     queue.push(EncodedPacket(text: "x", at: packet.dtsNanoseconds))
                 }
                 queue.push(packet)
-                // A target that sleeps for a while.
+                // The target reads nothing for a while.
                 if !(100..<100 + Int64(room)).contains(packet.pts) { sent += queue.drain() }
             }
             let texts = sent.count { $0.track == .data }

@@ -75,7 +75,7 @@ struct OutputAttemptsTests {
         var lanes = liveLanes()
         _ = lanes.begin(lane(2, PacketQueue(limits: .live, isFromStart: false)))
         lanes.arrangeChange(at: 0)
-        // The candidate still waits, whatever the receivers of the lane on air do.
+        // The candidate still waits for a keyframe, whatever the receivers of the attempt on air need.
         lanes.stopWaiting(1)
         #expect(lanes.keyframes.isWaiting)
         _ = lanes.remove(2)

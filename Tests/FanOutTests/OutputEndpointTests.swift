@@ -12,7 +12,7 @@ struct OutputEndpointTests {
     private let away = OutputFailure(.unreachable, step: "connect", reason: "connection refused")
     private let refused = OutputFailure(.refused, step: "publish", reason: "bad key")
 
-    /// A machine that is live at its backup as attempt 4, at 10 s.
+    /// A state machine whose attempt 4 went on air at the backup at 10 s.
     private func machineAtBackup() -> OutputStateMachine {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         _ = machine.handle(.start)
@@ -134,7 +134,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
-    @Test("At the end of the program a second connection attempt is dropped, and the one on air sends its queue")
+    @Test("At the program's end a second connection attempt is dropped, and the connection on air sends its queue")
     func finishWithCandidate() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -156,7 +156,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.finish(deadline: 5)) == [.ended])
     }
 
-    @Test("After a pause or a change of servers, an output that was on air is retried each second")
+    @Test("An output that was on air retries each second after a pause or a redirection")
     func wasLive() {
         func waits(of machine: inout OutputStateMachine, from first: Int, at now: Int64) -> [Int64] {
             (first..<first + 3).map { attempt in
@@ -229,7 +229,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: 3)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("The primary is tried even if the backup redirects the output late")
+    @Test("The primary is probed even if the output follows the backup's redirection only after it lost the backup")
     func unmetRedirectionFromBackup() {
         var machine = machineAtBackup()
         _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
@@ -246,7 +246,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: probe)) == [.begin(attempt: 7, at: .primary)])
     }
 
-    @Test("If a redirection's server refuses a second publisher, it is tried again when the old connection ends")
+    @Test("If a redirection's server refuses a second publisher, it is tried again when the first connection has ended")
     func redirectionRejected() {
         var machine = liveMachine()
         _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))

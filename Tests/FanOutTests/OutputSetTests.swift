@@ -25,7 +25,7 @@ struct OutputSetTests {
         hub.begin(.sample, keyframes: keyframes)
     }
 
-    /// Publishes frames with a keyframe at each multiple of `gop`, at the program's pace.
+    /// Publishes frames with a keyframe at each multiple of `gop`, and runs the clock at the program's pace.
     private func publish(_ range: Range<Int64>, gop: Int64 = 60) {
         for packet in Packets.video(range, gop: gop) {
             time.advance(by: .nanoseconds(1_000_000_000 / 30))
@@ -34,7 +34,7 @@ struct OutputSetTests {
         }
     }
 
-    /// Limits that a few frames reach.
+    /// Queue limits with a maximum of 1000 bytes, which a few frames reach.
     private static let kilobyte = {
         var limits = QueueLimits.live
         limits.maximumBytes = 1000
@@ -53,7 +53,8 @@ struct OutputSetTests {
         return attempt
     }
 
-    /// Puts an output with the target `next` in the place of the output `name`: in one step, or by removing it first.
+    /// Replaces the output `name` by an output with the target `next`: in one step, or by removing the old output
+    /// first.
     private func succeed(_ name: String, by next: ScriptedTarget, isReplaced: Bool) throws {
         if isReplaced {
             try outputs.replace(by: OutputDefinition(name: name, target: next))
@@ -140,7 +141,8 @@ struct OutputSetTests {
         attempt.stall(false)
     }
 
-    /// Waits for attempt `number` of `target`, the output `a`, rejects it, and lets the wait for the next one pass.
+    /// Waits for attempt `number` of `target`, which belongs to the output `a`. Rejects the attempt, and lets the wait
+    /// before the next attempt pass.
     private func refuse(_ number: Int, of target: ScriptedTarget, line: Int = #line) async throws {
         try await eventually("attempt \(number)", line: line) { target.attempts.count == number + 1 }
         target.attempts[number].report(.failed(OutputFailure(.rejected, step: "publish", reason: "busy")))
@@ -150,7 +152,7 @@ struct OutputSetTests {
         time.advance(by: .seconds(2))
     }
 
-    /// Breaks `attempt`, which is on air, and waits until the set has released it.
+    /// Makes `attempt`, which is on air, fail, and waits until the set has released it.
     private func lose(_ attempt: ScriptedAttempt, line: Int = #line) async throws {
         attempt.report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
         try await eventually("the attempt is over", line: line) { attempt.isAbandoned }
@@ -264,7 +266,7 @@ struct OutputSetTests {
         try await eventually { destination.attempts.count == 1 }
         publish(70..<100)
         destination.attempts[0].report(.accepted)
-        // The hand-over is due once the machine knows that the peer accepted.
+        // The candidate can take over once the state machine knows that the peer accepted.
         var frame: Int64 = 100
         try await eventually {
             publish(frame..<frame + 20)
@@ -296,7 +298,7 @@ struct OutputSetTests {
         time.advance(by: .seconds(15))
         try await eventually { primary.attempts.count == 3 }
         primary.attempts[2].report(.accepted)
-        // The hand-over is due once the machine knows that the peer accepted.
+        // The candidate can take over once the state machine knows that the peer accepted.
         var frame: Int64 = 70
         try await eventually {
             publish(frame..<frame + 60)
@@ -341,7 +343,7 @@ struct OutputSetTests {
         #expect(keyframes.count == 0)
         publish(75..<80, gop: 10_000)
         #expect(keyframes.count == 1)
-        // A receiver that calls again and again: 5 s, 10 s and 20 s.
+        // The receiver asks again and again: the next requests come after 5 s, 10 s and 20 s.
         for index in Int64(80)..<1200 {
             attempt.report(.wantsKeyframe)
             publish(index..<index + 1, gop: 10_000)
@@ -446,7 +448,7 @@ struct OutputSetTests {
         #expect(lines.first?.contains("dropped_frames=110") == true, "\(lines)")
     }
 
-    @Test("If an output is lost while it drops packets, no recovery is logged")
+    @Test("If an output loses its connection while it drops packets, no recovery is logged")
     func lostWhileDropping() async throws {
         let attempt = try await start(limits: Self.kilobyte)
         attempt.stall(true)
@@ -515,7 +517,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "bad key", at: .warning).count == 3)
     }
 
-    /// An object that tells when it is released.
+    /// An object that calls a closure when it is released.
     private final class Registration: Sendable {
         private let released: @Sendable () -> Void
         init(_ released: @escaping @Sendable () -> Void) { self.released = released }
@@ -541,7 +543,7 @@ struct OutputSetTests {
         try await eventually("it has ended") { isReleased.withLock { $0 } }
     }
 
-    @Test("Output names are unique, and an unknown name is refused with that name")
+    @Test("A second output with the same name and a request for an unknown output are refused with that name")
     func names() throws {
         try outputs.add(OutputDefinition(name: "a", target: ScriptedTarget()))
         #expect(throws: OutputSetError.nameTaken("a")) {

@@ -175,7 +175,8 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.failed(attempt: 61, rejected, at: 0)).last == .wait(until: second, attempt: 62))
     }
 
-    /// The times in seconds, from 0 on, at which attempts that reach no server fail, for ten minutes.
+    /// Lets every attempt from number `first` on fail without an answer, for ten minutes. Returns the times of these
+    /// failures, in seconds from 0 on.
     private func unansweredAttempts(_ machine: inout OutputStateMachine, from first: Int) -> [Double] {
         let away = OutputFailure(.unreachable, step: "resolve", reason: "no such name")
         var (now, attempt, times): (Int64, Int, [Double]) = (0, first, [])
@@ -245,7 +246,7 @@ struct OutputStateMachineTests {
         #expect(waits == [1000, 1000, 1500, 2250, 3375, 5000, 5000])
     }
 
-    @Test("If the backup does not answer either, the retry intervals grow as well")
+    @Test("If neither the primary nor the backup answers, the retry intervals grow")
     func nobodyAnywhere() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         _ = machine.handle(.start)

@@ -147,7 +147,7 @@ struct PacketHistoryTests {
         #expect(history.age == history.packets[19].dtsNanoseconds - history.packets[0].dtsNanoseconds)
     }
 
-    @Test("The packet history for replays covers at least its duration, from a keyframe on")
+    @Test("The packet history for replays covers at least the requested duration, and begins with a keyframe")
     func replay() {
         let history = history(.init(duration: .seconds(5)), frames: 0..<600)
         #expect(history.packets.first?.pts == 420)
@@ -177,7 +177,7 @@ struct PacketHistoryTests {
 
 @Suite("Interleaver")
 struct InterleaverTests {
-    @Test("If one track stops, the other's packets wait up to a limit, and late packets of the first pass at once")
+    @Test("If a track stops, the other track's packets wait up to a limit, and its own late packets pass at once")
     func bound() {
         var interleaver = Interleaver(bound: .seconds(1))
         #expect(interleaver.push(Packets.audio(0)).isEmpty)
@@ -186,7 +186,7 @@ struct InterleaverTests {
         for frame in Int64(1)..<90 {
             released += interleaver.push(Packets.video(frame)).filter { $0.track == .video }.map(\.pts)
         }
-        // A second was held, and after that nothing is held any more.
+        // The frames that were held for one second were released, and no later frame was held.
         #expect(released == Array(1..<90))
         let late = interleaver.push(Packets.audio(1))
         #expect(late.first?.track == .audio)
@@ -197,7 +197,7 @@ struct InterleaverTests {
         var interleaver = Interleaver(bound: .seconds(1))
         _ = interleaver.push(Packets.audio(0))
         for frame in Int64(0)..<90 { _ = interleaver.push(Packets.video(frame, key: frame == 0)) }
-        // The first packet after 3 s does not predict the next; the second comes in time.
+        // After the first audio packet since 3 s, video still does not wait for audio; after the second one it does.
         #expect(interleaver.push(Packets.audio(141)).isEmpty)
         #expect(interleaver.push(Packets.video(91)).map(\.track) == [.audio, .video])
         #expect(interleaver.push(Packets.audio(143)).isEmpty)
@@ -213,7 +213,7 @@ struct InterleaverTests {
             if index > 0, index % 94 == 0 { held.append(1 - interleaver.push(Packets.video(index / 94 * 60)).count) }
             held.append(1 - interleaver.push(Packets.audio(index)).count)
         }
-        // A second of audio is held once.
+        // At most one second of audio is held, and only once.
         let waiting = held.indices.map { held[...$0].reduce(0, +) }
         #expect((waiting.max() ?? 0) <= 49 && waiting.dropFirst(94).allSatisfy { $0 <= 1 })
     }

@@ -23,7 +23,8 @@ enum Packets {
             payload: SharedBytes([0]))
     }
 
-    /// Frames `range` with a keyframe at each multiple of `gop`; every other frame in between is disposable.
+    /// The frames with the numbers `range`. Each multiple of `gop` is a keyframe. In each GOP every second frame is
+    /// disposable.
     static func video(_ range: Range<Int64>, gop: Int64 = 60) -> [EncodedPacket] {
         range.map { video($0, key: $0 % gop == 0, disposable: $0 % gop % 2 == 1) }
     }
@@ -38,6 +39,6 @@ extension PacketQueue {
 }
 
 extension StreamDescription {
-    /// The description for scripted attempts.
+    /// The stream description that tests with scripted attempts use.
     static let sample = StreamDescription(video: Packets.video, audio: Packets.audio)
 }

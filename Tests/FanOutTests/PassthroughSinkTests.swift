@@ -46,7 +46,7 @@ struct PassthroughSinkTests {
         #expect(isSame && moved == 0)
     }
 
-    @Test("A copied packet whose decoding time repeats or decreases gets a later decoding time and presentation time")
+    @Test("A copied packet whose decoding time does not increase gets a later decoding and presentation time")
     func monotonic() {
         let (passed, moved) = pass([packet(0), packet(40), packet(40, pts: 40), packet(20, pts: 30), packet(80)])
         #expect(passed.map(\.dts) == [0, 40, 41, 42, 80])
@@ -62,7 +62,7 @@ struct PassthroughSinkTests {
     }
 
     @Test(
-        "At a variable rate timestamps are kept, and a packet without a duration gets the shortest of three intervals"
+        "A packet without a duration gets the shortest of the last three intervals, and keeps its timestamps"
     )
     func variableRate() {
         let times: [Int64] = [0, 40, 100, 105, 300]
@@ -71,14 +71,14 @@ struct PassthroughSinkTests {
         #expect(passed.map(\.duration) == [0, 40, 40, 5, 5])
     }
 
-    @Test("A gap does not become a packet's duration, and a slower frame rate counts after three packets")
+    @Test("A gap is not used as a packet's duration; a slower frame rate is used after three packets")
     func lengthsBehindGap() {
         let times: [Int64] = [0, 40, 80, 2080, 2120, 2160, 3160, 4160, 5160]
         let passed = pass(times.map { packet($0, duration: 0) }).packets
         #expect(passed.map(\.duration) == [0, 40, 40, 40, 40, 40, 40, 40, 1000])
     }
 
-    @Test("If a new coding has another time base and earlier timestamps, its times continue after the last packet")
+    @Test("If the encoding changes to another time base and earlier timestamps, times continue after the last packet")
     func otherClock() {
         let fine = TrackDescription(
             video: .hevc, frames: FrameFormat(width: 640, height: 360), timeBase: .mpegTS,

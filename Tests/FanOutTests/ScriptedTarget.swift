@@ -28,7 +28,7 @@ final class ScriptedTarget: OutputTarget {
     }
 
     var attempts: [ScriptedAttempt] { made.withLock { $0 } }
-    /// How many times it was told that the program is over.
+    /// The number of calls of ``conclude(_:)``.
     var conclusions: Int { concluded.withLock { $0 } }
 
     func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
@@ -36,7 +36,7 @@ final class ScriptedTarget: OutputTarget {
         if concludes { completion(nil) }
     }
 
-    /// How many times it was told that its output was removed.
+    /// The number of calls of ``leave()``.
     var leaves: Int { departures.withLock { $0 } }
 
     func leave() { departures.withLock { $0 += 1 } }
@@ -72,11 +72,11 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         self.report = report
     }
 
-    /// The frames sent, by number.
+    /// The numbers of the frames that were sent.
     var sent: [Int64] { state.withLock { $0.sent } }
     var isLive: Bool { state.withLock { $0.isLive } }
     var isDraining: Bool { endReason != nil }
-    /// Why it was told to end.
+    /// The reason that was passed to ``drain(until:reason:)``; nil before that call.
     var endReason: EndReason? { state.withLock { $0.endReason } }
     var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
     var progress: AttemptProgress {
@@ -86,10 +86,10 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         return progress
     }
 
-    /// Reports that it took this many frames from its queue and has not sent them.
+    /// Makes the attempt report that it took this many frames from its queue and has not sent them.
     func hold(_ frames: Int) { state.withLock { $0.waiting = frames } }
 
-    /// Reports that this many frames did not reach one of its receivers.
+    /// Makes the attempt report that this many frames did not reach one of its receivers.
     func drop(_ frames: Int, _ cause: DropCause) {
         state.withLock { state in
             state.drops.causes[cause, default: 0] += frames
@@ -97,8 +97,8 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         }
     }
 
-    /// Stops accepting packets, or accepts the waiting ones and continues. An attempt that is stalled while it ends
-    /// has drained afterwards.
+    /// Stops accepting packets, or accepts the waiting packets and continues. A stalled attempt that must end reports
+    /// `drained` only when it continues.
     func stall(_ isStalled: Bool) {
         state.withLock { $0.isStalled = isStalled }
         wake()

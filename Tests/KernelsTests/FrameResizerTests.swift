@@ -27,7 +27,7 @@ struct FrameResizerTests {
             sample(plain.y.mean(x: Double(2 * x), y: Double(2 * y), width: 2, height: 2))
         }
         #expect(small.y.difference(means) <= 1)
-        // Three quarters, within rounding of the shape.
+        // 72 by 42 is three quarters of the source, apart from rounding, so no bars are needed.
         #expect(resized(plain.frame, to: format(72, 42)).y.height == 42)
     }
 

@@ -28,11 +28,11 @@ struct LayoutOracleTests {
         return try PlainFrame(yuv420p: bytes, width: Self.width, height: Self.height)
     }
 
-    // libswscale rounds its area mean at another step: one level of difference.
+    // libswscale rounds the area mean at another step of the computation, so results may differ by one level.
     @Test("An inset of a quarter of the width equals the result of libavfilter's overlay")
     func inset() throws {
         let main = PlainFrame(width: Self.width, height: Self.height, seed: 9)
-        // 0.725 of 192 and of 108, on even pixels: 138 and 78, 26 rows high.
+        // The inset begins at 0.725 of 192 and of 108, which is 138 and 78 on even pixels. It is 26 rows high.
         let place = PixelPlacement(.inset, source: (Self.width, Self.height), program: (Self.width, Self.height))
         let to = place.destination
         let expected = try filtered(
@@ -62,7 +62,7 @@ struct LayoutOracleTests {
 
     @Test("A split whose halves show complete sources on black equals the result of libavfilter")
     func fitted() throws {
-        // 27 is odd: on even pixels it is 28.
+        // Each half would begin at row 27. On even pixels it begins at row 28.
         let half = "scale=96:54:flags=area+accurate_rnd,pad=96:108:0:28:black"
         let expected = try filtered(
             Array(sources.prefix(2)), "[0]\(half)[a];[1]\(half)[b];[a][b]xstack=inputs=2:layout=0_0|w0_0")

@@ -195,7 +195,7 @@ struct ScalerTests {
     }
 
     @Test(
-        "Pixels at a round corner and at its border are blended by the share that the arc covers",
+        "A pixel at a round corner is mixed in the proportion that the arc covers, also at the border",
         arguments: [(20, 10), (-10, -6), (70, 40)])
     func corners(x: Int, y: Int) {
         let color = PixelColor(y: 255, u: 255, v: 255)

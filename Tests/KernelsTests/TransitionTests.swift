@@ -55,7 +55,7 @@ struct TransitionTests {
     @Test("Each transition begins and ends without a jump", arguments: Transition.Kind.allCases)
     func continues(kind: Transition.Kind) {
         guard kind != .cut else { return }
-        // Flat frames, for which a thousandth of the way is a small step.
+        // Each frame has only one color, so a thousandth of the transition is a small change.
         let flat = [UInt8(40), 200].map {
             PlainFrame(width: Self.width, height: Self.height, PixelColor(y: $0, u: $0, v: $0))
         }
@@ -139,7 +139,7 @@ struct TransitionTests {
             let length = motion.dx != 0 ? a.width : a.height
             let scale = a.width == Self.width ? 2.0 : 1
             let shown = Int((p * Double(length) / scale).rounded() * scale)
-            // How far the moving frame is from its end, and how far it has come.
+            // The distance of the moving frame from its end position, and the distance that it has moved.
             let (left, gone) = (length - shown, shown)
             return PlainPlane(width: a.width, height: a.height) { x, y in
                 let along = motion.dx != 0 ? x : y
@@ -260,7 +260,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Each easing function keeps both ends and never decreases", arguments: Easing.allCases)
+    @Test("Each easing function begins at 0, ends at 1 and never decreases", arguments: Easing.allCases)
     func easing(easing: Easing) {
         let values = (0...100).map { easing.progress(at: Double($0) / 100) }
         #expect(values.first == 0 && values.last == 1)

@@ -155,8 +155,8 @@ struct ArchivedFileTests {
         }
     }
 
-    /// Writes an open file of one fragment of `frames` frames of `size` bytes each, of which only the first is a
-    /// keyframe.
+    /// Writes an open file of one fragment, which contains `frames` frames of `size` bytes each. Only the first frame
+    /// is a keyframe.
     private func writeOpen(_ number: Int, frames: Int, size: UInt32) throws {
         let sample = SampleRecording(seconds: 1)
         let head = Array(sample.open.prefix(sample.fragments[0]))

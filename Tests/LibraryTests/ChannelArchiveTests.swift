@@ -28,7 +28,7 @@ struct ChannelArchiveTests {
     }
 
     @Test(
-        "A page of the list of recordings reads the directory only after a change, however many files it has",
+        "The recording list reads the directory again only if it has changed, however many files are in it",
         arguments: [10, 1000])
     func pages(files: Int) throws {
         let names = (1...files).map { name($0) }
@@ -52,7 +52,7 @@ struct ChannelArchiveTests {
         }
     }
 
-    /// When recording `number` begins: one begins every ten seconds.
+    /// When recording `number` begins. A new recording begins every ten seconds.
     private func start(_ number: Int) -> UTCTime {
         UTCTime(milliseconds: SampleRecording.start.milliseconds + Int64(number) * 10_000)
     }
@@ -78,7 +78,7 @@ struct ChannelArchiveTests {
         return MovieBox.openHead + MovieBox.open(layout) + sample.open.dropFirst(sample.fragments[0])
     }
 
-    /// Makes recording `number` of four seconds: a file is left open, and recovery closes it.
+    /// Makes recording `number`, of four seconds: writes an open file, which recovery then closes.
     private func record(_ number: Int, ending: SegmentEnding = .stop) throws {
         try place.write(try opened(number, ending: ending), to: openName(number))
         let entries = try SegmentRecovery.run(in: directory, channel: "test")
@@ -94,7 +94,8 @@ struct ChannelArchiveTests {
         done.wait()
     }
 
-    /// Adds files that are not recordings of the channel, and returns the names that they would have if they were.
+    /// Adds files that are not recordings of the channel. Returns the names under which a list would show them by
+    /// mistake.
     private func addStrangers() throws -> [String] {
         let (other, ours) = (SampleRecording(channel: "other"), SampleRecording(ending: .stop))
         try place.write(other.closed, to: name(5))
@@ -157,7 +158,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory) == [name(2)])
     }
 
-    @Test("A channel's list of uploads has the newest ones with place and time, and is empty without a directory")
+    @Test("The upload list has the channel's newest uploads with places and times, and is empty without a directory")
     func uploads() throws {
         let nowhere = ChannelArchive(place.path("none"), channel: "test")
         #expect(try nowhere.uploads(Self.all, limit: 10).uploads.isEmpty)
@@ -175,13 +176,13 @@ struct ChannelArchiveTests {
         #expect(page.map(\.name) == [name(1)])
     }
 
-    @Test("The list of recordings states what keeps each file, and when the file is old enough to be deleted")
+    @Test("The recording list says what keeps each file from deletion, and when the file is old enough to be deleted")
     func outlook() throws {
         for number in 1...4 { try record(number) }
         makeCatalogue()
         try archive.setHold(true, of: id(2))
         try CatalogueStore(directory: place.path).setUpload(.waiting, of: name(2))
-        // File 3 begins 20 s after the program.
+        // The beginning of file 3 is at 20 s of the program.
         let clip = CatalogueClip(
             .init(id: "goal", run: "b1", first: 550, end: 560, isComplete: true), channel: "test", rate: FrameRate(25),
             start: start(3).milliseconds, name: nil)
@@ -199,7 +200,7 @@ struct ChannelArchiveTests {
         #expect(try sized.list(Self.all, limit: 100).recordings.allSatisfy { $0.deleteAfter == nil })
     }
 
-    @Test("The list of recordings has the newest files and gaps within a range, with and without a catalogue")
+    @Test("The recording list has the newest files and gaps in the requested range, with and without a catalogue")
     func overlapping() throws {
         for number in 1...4 { try record(number, ending: number == 4 ? .stop : .rotate) }
         var random = SeededRandom()

@@ -50,7 +50,7 @@ struct ClipExportTests {
         book.exporting("x", job: "job")
         let waiting = try book.clip("x")
         #expect(waiting.isHeld && waiting.export == "job")
-        // With handles the audio begins elsewhere.
+        // With an extra frame at each end, the audio has another offset.
         wide.finished(5)
         let released = try book.clip("x")
         #expect(!released.isHeld && released.audioOffsetSeconds == nil)
@@ -83,7 +83,7 @@ struct ClipExportTests {
         _ = try book.start(ClipStart(id: "x", at: 5))
         #expect(refusal { _ = try book.export("x", hasHandles: false) } == .conflict)
         #expect(refusal { _ = try book.stitch([ClipPart(id: "x")]) } == .conflict)
-        // The recording turns out to have ended before the clip began.
+        // The recording ends before the clip begins.
         show.stop()
         try place.write(SampleRecording(seconds: 4).closed, to: SampleRecording.name)
         #expect(try book.clip("x").state == .empty)
@@ -132,7 +132,7 @@ struct ClipExportTests {
         #expect(try book.clip("x").isHeld)
     }
 
-    @Test("Each part of a stitched export has at least one frame, and the export has at least one part")
+    @Test("A stitched export without parts, or with a part of a clip without any frame, is refused")
     func tooLittle() throws {
         try take("x", 1, 2)
         #expect(try book.stitch([ClipPart(id: "x", skipped: (12, 12))]).stitched.count == 1)

@@ -29,7 +29,7 @@ struct ClipStoreTests {
         show.stop()
         try place.write(SampleRecording(seconds: 40).closed, to: SampleRecording.name)
         #expect(try book.stop("x", at: 38, newest: 41)?.frames == 50)
-        // By then the file was read, and the other clips had ended with it.
+        // The file has been read by now, and the other clips have ended at its end.
         #expect(try book.clip("y").frames == 100)
         #expect(try book.stop("y", at: nil, newest: 39)?.frames == 75)
         #expect(try book.stop("y", at: 37, newest: 42)?.frames == 75)
@@ -85,7 +85,7 @@ struct ClipStoreTests {
         #expect(try book.clip("x").state == .done)
         book.measuring.sync {}
         let offset = try #require(try book.clip("x").audioOffsetSeconds)
-        // Including the packet before the first audible one; a packet lasts 21.3 ms.
+        // The offset includes the packet before the first audible one. A packet lasts 21.3 ms.
         #expect(offset <= -0.0213 && offset > -0.0427)
         book.writer.flush()
         let noted = try ChannelLedger(directory: try .prepare(place.path), channel: "test").clips()

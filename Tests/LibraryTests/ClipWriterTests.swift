@@ -33,9 +33,9 @@ struct ClipWriterTests {
         }
     }
 
-    /// Takes the database away, and puts a directory in its place, in which no database can be made.
+    /// Moves the database away, and puts a directory at its path, so that no database can be created there.
     private func breakCatalogue() throws {
-        // The file is kept: a new one must not get its inode number.
+        // The old file is kept, so that a new file cannot get its inode number.
         if FileManager.default.fileExists(atPath: database) {
             try FileManager.default.moveItem(atPath: database, toPath: place.path("old"))
         }
@@ -69,13 +69,13 @@ struct ClipWriterTests {
         try expect(["b", "c"])
     }
 
-    @Test("At the end a clip that could not be written is written without waiting for the retry")
+    @Test("A flush writes a clip that could not be written before, without waiting for the retry")
     func flush() throws {
         try breakCatalogue()
         note("a")
         writer.flush()
         try mendCatalogue()
-        // Less than the interval of the retries, even with the patience of `eventually`.
+        // This limit is shorter than the interval between retries.
         try expect(["a"], within: .seconds(1))
     }
 

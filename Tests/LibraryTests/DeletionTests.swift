@@ -18,7 +18,7 @@ struct DeletionTests {
         SegmentName(channel: "main", start: SampleRecording.start, sequence: number, format: format).closed
     }
 
-    /// A plan whose token is known to the test.
+    /// A deletion plan that the test has stored, with its token.
     private struct Kept {
         let token: String
         let subject: DeletionSubject
@@ -76,7 +76,8 @@ struct DeletionTests {
         #expect(deletions > 0)
     }
 
-    /// Makes sparse files of `size` bytes in `place`, with rows in the catalogue: the first number is the oldest.
+    /// Makes sparse files of `size` bytes in `place`, and their rows in the catalogue. `order` has their numbers, the
+    /// oldest first.
     private func record(_ order: [Int], size: Int64, in place: TemporaryDirectory) throws {
         for (age, number) in order.enumerated() {
             try place.write(SampleRecording.streamHead(of: "main"), to: name(number, format: .ts))
@@ -153,7 +154,7 @@ struct DeletionTests {
         }
     }
 
-    @Test("If eight clients send the same deletion token, it deletes once and is refused for the others")
+    @Test("If eight clients send the same deletion token, one of them deletes the file, and the others are refused")
     func together() throws {
         let place = try TemporaryDirectory()
         _ = try RecordDirectory.prepare(place.path)

@@ -17,7 +17,8 @@ struct DeletionWalk {
     private static let finished = SampleRecording(seconds: 1, channel: "main").closed
     private static let strange = SampleRecording(seconds: 2, channel: "other").closed
     private static let mostFiles = 8
-    /// Fewer than are stored at a time, so that each stays valid for its minute.
+    /// The number of plans that the walk stores. It is lower than the limit, so that each plan stays valid for its
+    /// minute.
     private static let mostPlans = 30
 
     /// The plan that belongs to a token.
@@ -191,11 +192,11 @@ struct DeletionWalk {
         DeletedRecording(id: RecordingID.id(of: name), name: name, bytes: Int64(try place.bytes(name).count))
     }
 
-    /// Sends any token so far, sometimes for a wrong subject.
+    /// Sends one of the tokens so far, sometimes for a wrong subject.
     private mutating func redeem(_ random: inout SeededRandom) {
         guard let index = announced.indices.randomElement(using: &random) else { return }
         let plan = announced[index]
-        // On a machine so slow that the minute is nearly over, a token proves nothing.
+        // If the machine is so slow that the token's minute is nearly over, the result is not predictable.
         guard !plan.isGood || ContinuousClock.now - plan.made < .seconds(40) else {
             announced.remove(at: index)
             return
@@ -213,7 +214,8 @@ struct DeletionWalk {
         deletions += files.count
     }
 
-    /// The expected result of a valid token of `files`: all files if they still are unprotected recordings, or nothing.
+    /// The expected result of a valid token of `files`. If one of the files is held, the deletion is refused. Otherwise
+    /// the files that still are recordings of the channel and are not locked are deleted.
     private func outcome(of files: [DeletedRecording]) -> Outcome {
         if files.contains(where: { held.contains($0.name) }) { return .refused(.conflict) }
         let gone = files.filter { closed[$0.name] == true && busy[$0.name] == nil }

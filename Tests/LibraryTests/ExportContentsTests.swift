@@ -79,7 +79,8 @@ struct ExportContentsTests {
                 "it ends 80 ms later than asked for", "more",
             ])
         #expect(result.frames == (50, 2) && result.milliseconds == 2000)
-        // A clip asks for half a frame more at both ends, so up to a frame is not told.
+        // The requested range of a clip is half a frame shorter at both ends, so a widening of up to a frame is not
+        // reported.
         let clip = ClipExport(
             run: "a", times: 0..<1, frameDuration: 40_000_000, isRecorded: { true }, finished: { _ in })
         clip.tell(&report)

@@ -62,7 +62,7 @@ struct ExportJobsTests {
         #expect(jobs.jobs.map(\.id) == ["f1"])
     }
 
-    @Test("At most the newest 20 exports are stored, for a week")
+    @Test("At most the newest 20 exports are kept, and none for more than a week")
     func kept() throws {
         try leave("old", daysAgo: 8)
         for number in 0..<22 { try leave("f\(number)", daysAgo: number < 2 ? 3 : 1) }

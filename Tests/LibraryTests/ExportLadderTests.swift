@@ -19,7 +19,7 @@ struct ExportLadderTests {
 
     // MARK: The order of the ways
 
-    /// The ways that are tried for `contents` if all but the last one meet `obstacles`.
+    /// The ways that are tried for `contents` if each way but the last fails because of the next of `obstacles`.
     private func ways(
         _ contents: ExportContents, _ ends: ExportEnds, _ obstacles: ExportRung.Obstacle...
     ) throws -> [ExportRung?] {
@@ -53,7 +53,7 @@ struct ExportLadderTests {
         }
     }
 
-    @Test("Files with different codings are stitched, or refused if nothing may be re-encoded")
+    @Test("Files with different codec configurations are stitched, or refused if nothing may be re-encoded")
     func differences() throws {
         for (ends, isExact) in [(ExportEnds.widened, false), (.cheap, true), (.exact, true)] {
             #expect(
@@ -63,7 +63,7 @@ struct ExportLadderTests {
     }
 
     @Test(
-        "If stitching another encoder's range costs too much, it is copied with more frames, or fails for exact ends"
+        "A range from another encoder is stitched for exact ends, or copied with more frames if that is too costly"
     )
     func encoders() throws {
         #expect(
@@ -75,8 +75,8 @@ struct ExportLadderTests {
 
     // MARK: With files
 
-    /// Writes recordings, each of which begins so many seconds `late` in the common program; the last one has this
-    /// width.
+    /// Writes recordings that begin `late` seconds after the start of their common program. The last of several
+    /// recordings has the frame width `width`.
     private func contents(_ late: Int64..., from: Int64, to: Int64, width: Int = 320) throws -> ExportContents {
         let start = SampleRecording.start.milliseconds
         var files: [(path: String, name: String)] = []
@@ -91,7 +91,7 @@ struct ExportLadderTests {
             clips: files.map { StitchClip(path: $0.path) }, notes: [])
     }
 
-    /// The outcome for `contents`, and the obstacles of other ways.
+    /// The result of making `contents`, and the obstacles of the ways that failed before it.
     private func made(
         _ contents: ExportContents, _ ends: ExportEnds
     ) -> (result: Result<ExportResult, any Error>, obstacles: [ExportRung.Obstacle]) {
@@ -132,7 +132,7 @@ struct ExportLadderTests {
         #expect(cheap.obstacles == [.encoder, .cost] && !result.isExact && result.frames == (50, 0))
         #expect(result.details.first == "it begins 500 ms earlier than asked for")
         #expect(result.details.last?.hasPrefix("its ends are not exact: ") == true, "\(result.details)")
-        // These frames cannot be decoded.
+        // The frames of these files cannot be decoded, so stitching fails.
         let exact = made(contents, .exact)
         #expect(exact.obstacles == [.encoder])
         #expect(throws: (any Error).self) { try exact.result.get() }

@@ -23,13 +23,13 @@ struct ExportQueueTests {
         try place.write(SampleRecording(seconds: 4).closed, to: SampleRecording.name)
     }
 
-    /// A request for these milliseconds of the recording.
+    /// A request for the range from `from` to `to`, in milliseconds of the recording.
     private func request(_ from: Int64 = 1000, _ to: Int64 = 3000, name: String? = nil) -> ExportRequest {
         let start = SampleRecording.start.milliseconds
         return ExportRequest(channel: "test", range: start + from..<start + to, name: name, isExact: nil)
     }
 
-    /// A request whose clip is not on the disk. The job asks for it once ``gate`` is signalled.
+    /// A request whose clip is not on the disk. The job learns that only when ``gate`` is signalled.
     private var waiting: ExportRequest {
         var request = request()
         request.clip = ClipExport(
@@ -45,7 +45,7 @@ struct ExportQueueTests {
         try jobs.start(request, in: archive, reserve: 0).id
     }
 
-    /// The names of what is in the directory of exports.
+    /// The names of the files in the directory of exports.
     private var exported: [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: place.path(".relay-exports"))) ?? []).sorted()
     }
@@ -115,7 +115,7 @@ struct ExportQueueTests {
         try jobs.remove(ids[4])
         #expect(try jobs.job(ids[4]).state == .cancelled)
         ids.append(try start(request()))
-        // The running export is cancelled when it looks for its clip.
+        // The running export stops when it next checks whether its clip is recorded.
         try jobs.remove(first)
         #expect(try jobs.job(first).state == .running)
         gate.signal()
@@ -124,12 +124,12 @@ struct ExportQueueTests {
         let expected = ids.map { id -> ExportJob.State in id == first || id == ids[4] ? .cancelled : .done }
         #expect(states == expected)
         #expect(exported.count { $0.hasSuffix(".mp4") } == 8 && exported.count { $0.hasSuffix(".json") } == 8)
-        // Removed once more, a cancelled export is gone.
+        // A cancelled export that is removed once more is forgotten.
         try jobs.remove(ids[4])
         #expect(refusal { _ = try jobs.job(ids[4]) } == .notFound)
     }
 
-    @Test("The newest five trial exports are kept in addition to the exports, and only until a restart")
+    @Test("The newest five trial exports are kept in addition to other exports, and are forgotten at a restart")
     func trials() throws {
         var trial = request()
         trial.isTrial = true
@@ -157,7 +157,7 @@ struct ExportQueueTests {
         #expect(job.detail?.contains("symbolic link") == true && job.detail?.contains(place.path) == false)
     }
 
-    @Test("Unfinished exports of earlier processes are deleted after a day, and no other files are")
+    @Test("Unfinished exports of earlier processes are deleted after a day, and no other file is deleted")
     func leftovers() throws {
         try FileManager.default.createDirectory(
             atPath: place.path(".relay-exports/old"), withIntermediateDirectories: true)
@@ -184,7 +184,7 @@ struct ExportPlanningTests {
         archive = ChannelArchive(place.path, channel: "test")
     }
 
-    /// A request for one clip, of which no file exists.
+    /// A request for one clip. None of the clip's files exists.
     private func request(isRecorded: @escaping @Sendable () -> Bool = { true }) -> ExportRequest {
         var request = ExportRequest(channel: "test", range: 0..<1000, name: nil, isExact: nil)
         let clip = ClipExport(

@@ -38,7 +38,7 @@ struct ExportSelectionTests {
     @Test("A file after a gap begins at its program time, or in another run at its wall-clock time")
     func holes() throws {
         let place = try TemporaryDirectory()
-        // Each file lasts five seconds. The second is dated 20 ms too early.
+        // Each file lasts five seconds. The second file's date is 20 ms too early.
         let segments = try [("a", 10_000, 4), ("a", 22_980, 17), ("b", 40_000, 0)].map { run, start, program in
             let text = """
                 {"name":"\(start).mp4","channel":"cam","run":"\(run)","start":\(start),

@@ -12,8 +12,8 @@ import Testing
 struct RangePlaylistPropertyTests {
     private static let second: Int64 = 1_000_000_000
 
-    /// File `number`, of fragments of integral milliseconds and at most 3 s each, which fragments of audio alone may
-    /// follow.
+    /// File `number`, with random fragments. Each lasts an integral number of milliseconds, at most 3 s. The last
+    /// fragment may contain audio only.
     private func file(_ number: Int, start: Int64, _ random: inout SeededRandom) -> RangePlaylist.File {
         var (place, time) = (Int64.random(in: 500...5000, using: &random), Int64(0))
         let keyframes = Double.random(in: 0.1...1, using: &random)
@@ -61,7 +61,8 @@ struct RangePlaylistPropertyTests {
         ReadPlaylist(try #require(RangePlaylist(from: from, to: to).text(files, marks: marks)))
     }
 
-    /// When each piece of `list` is on air, from the fragment with which it begins, in milliseconds since 1970.
+    /// The time range in which each piece of `list` is on air, in milliseconds since 1970, from the piece's first
+    /// fragment on.
     private func times(_ list: ReadPlaylist, _ files: [RangePlaylist.File]) throws -> [Range<Int64>] {
         try list.pieces.map { piece in
             let file = try #require(files.first { $0.id == piece.file })
@@ -202,7 +203,7 @@ struct RangePlaylistPropertyTests {
 
 @Suite("A cache of recent values")
 struct RecentValuesTests {
-    @Test("A cache keeps the values that were used last, as a simple model does")
+    @Test("A cache keeps the most recently used values, exactly as a simple model does")
     func model() {
         var random = SeededRandom()
         for _ in 0..<300 {

@@ -70,7 +70,7 @@ struct HeldRecordingTests {
     @Test("A hold during a deletion does not report success if the file was deleted")
     func raced() throws {
         try place.write(SampleRecording.streamHead(of: "main"), to: name)
-        // Takes the lock like a deletion that has found no mark.
+        // The test holds the file's lock, as a deletion does that has found no mark.
         var deletion: FileDescriptor? = try FileDescriptor.open(existing: place.path(name))
         #expect(deletion?.lock() == true)
         let holder = Holder(archive)
@@ -98,7 +98,7 @@ struct HeldRecordingTests {
         #expect(try HoldMark.names(in: directory).isEmpty)
     }
 
-    /// Holds on a thread of its own.
+    /// Holds a file on a thread of its own.
     private final class Holder: Sendable {
         private let archive: ChannelArchive
         private let state = Mutex<String?>(nil)
@@ -167,7 +167,7 @@ struct RangePlaylistTests {
         #expect(ended.count { $0.hasPrefix("#EXT-X-BYTERANGE") } == 3 && ended.last == "#EXT-X-ENDLIST")
     }
 
-    @Test("Markers are date ranges of the segments that contain them, with different IDs for equal dates")
+    @Test("Each marker is a date range before the segment that contains it, with its own ID even if dates are equal")
     func marks() {
         let files = [file("one", start: 0, seconds: 10), file("two", start: 10_500, seconds: 10)]
         let marks = [(500, "out"), (8_000, "a"), (8_000, "b"), (10_200, "gap"), (10_500, "c"), (13_000, "d")]

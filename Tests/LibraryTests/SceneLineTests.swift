@@ -100,7 +100,8 @@ struct SceneLineTests {
                 frame = end + (Bool.random(using: &random) ? Int64.random(in: 1...20, using: &random) : 0)
             }
             var run = Run(name: "a\(number)", rate: rate, begin: begin, files: files, isNamed: isNamed)
-            // If events do not name the run, one after the last frame of a run is taken for an event of the next run.
+            // If events do not name the run, an event after the run's last frame would count as an event of the next
+            // run.
             let last = run.frames.upperBound + (isNamed ? 20 : -1)
             let frames = (0..<Int.random(in: 0...6, using: &random)).map { _ in
                 Int64.random(in: 0...last, using: &random)
@@ -115,7 +116,7 @@ struct SceneLineTests {
         return runs
     }
 
-    /// The catalogue's rows of `runs`, with files in random order, and of other channels and events.
+    /// The catalogue's rows of `runs`, with the files in random order, and with rows of other channels and events.
     private func rows(
         _ runs: [Run], _ random: inout SeededRandom
     ) -> (segments: [CatalogueSegment], events: [CatalogueEvent]) {
@@ -151,7 +152,7 @@ struct SceneLineTests {
                 let ranges = found?.ranges ?? []
                 #expect(ranges.count == expected.count)
                 for (range, expected) in zip(ranges, expected) {
-                    // Files are dated to the millisecond, and so is the result.
+                    // The dates of files are in milliseconds, and so are the resulting ranges.
                     let tolerance: Int64 = rate < 4 ? 0 : 2_000_010
                     #expect(abs(range.lowerBound * 1_000_000 - expected.lowerBound) <= tolerance)
                     #expect(abs(range.upperBound * 1_000_000 - expected.upperBound) <= tolerance)
@@ -165,7 +166,7 @@ struct SceneLineTests {
         }
     }
 
-    @Test("Each recorded frame has a position in the scenes, and a frame in a gap that of the next recorded frame")
+    @Test("Each recorded frame has a position in the list of scenes; a scene that began in a gap starts after the gap")
     func places() throws {
         var random = SeededRandom()
         for turn in 0..<30 {
@@ -212,7 +213,7 @@ struct SceneLineTests {
         }
     }
 
-    @Test("A run dated before the previous run leaves the scenes of the previous run unchanged")
+    @Test("If a run has earlier times than the previous run, the scenes of the previous run stay unchanged")
     func datedBefore() throws {
         // The machine started with a clock that was an hour ahead.
         var ahead = Run(name: "a", rate: FrameRate(25), begin: Self.begin + 3_600_000, files: [0..<250])

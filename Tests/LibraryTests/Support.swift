@@ -89,11 +89,11 @@ final class SampleShow: Sendable {
         var begun = 0
     }
     private let state = Mutex(State())
-    /// How many recordings were begun for clips alone.
+    /// The number of recordings that were begun only for clips.
     var begun: Int { state.withLock { $0.begun } }
 
-    /// Sets the program to so many seconds on air, of which those before `recorded` are on the disk. With
-    /// `isSuspended`, nothing more is written.
+    /// Sets the program to `seconds` on air, of which the first `recorded` seconds are on the disk. With `isSuspended`,
+    /// nothing more is written.
     func record(
         _ seconds: Double, run: String = "a1", recorded: Double = 0, isSuspended: Bool = false,
         isForClips: Bool = false

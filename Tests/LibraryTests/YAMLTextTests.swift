@@ -14,7 +14,7 @@ struct YAMLTextTests {
         "\u{1B}", "\u{7F}", "\u{85}", "\u{9B}", "\u{A0}", "\u{2028}", "\u{2029}", "\u{FEFF}", "\u{FFFE}", "\u{FFFF}",
     ]
 
-    /// `text` without U+FEFF at its beginning, which Yams drops there as a byte order mark, also if it is escaped.
+    /// Returns `text` without U+FEFF at its beginning. Yams drops it there as a byte order mark, even if it is escaped.
     private func readable(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.drop { $0 == "\u{FEFF}" }))
     }
@@ -40,7 +40,7 @@ struct YAMLTextTests {
                     start: 0, name: name)
             }
             let file = RunFile(name: names[4], closedName: names[4], start: 0, program: 0..<10_000_000_000)
-            // The second is running, and nothing of the third is recorded.
+            // The second clip is still running, and nothing of the third clip is recorded.
             let clips = [clip(0, 25, names[1]), clip(50, nil, names[2]), clip(5000, 5010, names[3])]
             let text = ClipProject(channel: names[0]).text(clips, files: ["a": [file]])
             let segment: [String: ReadYAML] = [

@@ -6,7 +6,8 @@ import Testing
 @testable import MP4
 
 @Suite struct ClipMovieTests {
-    /// A movie of tracks of these timescales, that of the audio if there is one.
+    /// A movie whose tracks have these timescales. The movie itself has the timescale of its audio, or of its video if
+    /// there is no audio.
     private func movie(_ video: ClipTrack, _ timescale: UInt32, audio: (ClipTrack, UInt32)? = nil) -> ClipMovie {
         var tracks = [MovieLayout.Track(id: 1, kind: .video, timescale: timescale, sampleDescription: [1, 2, 3])]
         if let audio {
@@ -130,7 +131,7 @@ import Testing
         #expect(try reference.u32() == 3 && reference.count == 0)
         let others = try tracks[1].body.boxes().map(\.type)
         #expect(!others.contains("tref"))
-        // In the movie, but not enabled.
+        // The chapter track is in the movie, but is not enabled.
         var header = try tracks[1].body.first("tkhd")
         #expect(try header.versionAndFlags().flags == 2)
         let table = try tracks[1].body.first("mdia").first("minf").first("stbl")

@@ -52,7 +52,7 @@ private struct PlainRun {
         for index in 0..<count {
             let start = samples.last.map { $0.time + $0.duration } ?? time
             var sample = PlainSample(time: start, duration: fields.usual ?? 0, size: 0)
-            // By default frames depend on others.
+            // By default a frame depends on other frames.
             var flags: Int64 = track.kind == .video ? 0x10000 : 0
             if index == 0, let first = fields.first { flags = first }
             body += Self.write(&sample, &flags, fields, using: &random)

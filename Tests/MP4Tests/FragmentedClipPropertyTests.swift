@@ -98,7 +98,7 @@ struct FragmentedClipPropertyTests {
     }
 
     @Test func `False fragment headers in a file do not make the reader read much more than the file`() throws {
-        // Each begins a box that ends before the same complete media.
+        // Each false header begins a box that ends directly before the same complete media.
         let count: Int64 = 2000
         var bytes = Film.head
         for number in 0..<count { bytes += PlainBox.u32(8 * (count - number)) + Array("moof".utf8) }

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("The monitored program")
 struct MonitoredSinkTests {
-    /// Stores what would be encoded.
+    /// An encoder that only stores the frames and the audio that it gets.
     private final class Encoder: ProgramSink {
         let taken = Mutex<(frames: [Int64], audio: [AudioBuffer], isFinished: Bool)>(([], [], false))
 

@@ -17,7 +17,7 @@ struct DescriptorReserveTests {
         init(_ count: Int?) { self.count = Mutex(count) }
     }
 
-    /// Comes before the gate on the way to the socket, and counts the requests to accept connections.
+    /// A handler between the gate and the socket, which counts the gate's requests to accept connections.
     private final class Accepts: ChannelOutboundHandler {
         typealias OutboundIn = NIOAny
         var count = 0
@@ -57,7 +57,7 @@ struct DescriptorReserveTests {
         _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
-    @Test("Connections accepted since the last count are subtracted from the number of free descriptors")
+    @Test("Connections accepted since the last count of descriptors are subtracted from the free descriptors")
     func flood() {
         let reserve = reserve(Free(100))
         var accepted = 0
@@ -70,7 +70,7 @@ struct DescriptorReserveTests {
         #expect(reserve.admits(), "they are counted again each second")
     }
 
-    @Test("Descriptors are also reserved for outputs that are added later, until these outputs have ended")
+    @Test("For outputs beyond the configured number, descriptors are also kept free until these outputs have ended")
     func added() {
         let free = Free(0)
         let reserve = reserve(free, outputs: 2)
@@ -96,7 +96,7 @@ struct DescriptorReserveTests {
         #expect(kept() == 64 + 2 * 8)
     }
 
-    @Test("Without known outputs no descriptors are reserved; if the free count is unknown, connections are accepted")
+    @Test("Connections are accepted before the outputs are known, and if the free descriptors cannot be counted")
     func bounds() {
         #expect(reserve(Free(nil)).admits())
         #expect(DescriptorReserve(clock: clock) { 1 }.admits())

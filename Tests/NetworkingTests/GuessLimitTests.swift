@@ -11,7 +11,7 @@ struct GuessLimitTests {
     private let second = Duration.seconds(1).inNanoseconds
     private let network = ClientNetwork("192.0.2.1")
 
-    @Test("A network's eleventh wrong guess within ten seconds exceeds the limit until the ten seconds have passed")
+    @Test("The eleventh wrong guess from a network within ten seconds exceeds the limit; then the count begins again")
     func window() {
         var limit = GuessLimit()
         let results = (Int64(0)..<12).map { limit.record(from: network, at: $0 * second / 2) }
@@ -22,7 +22,7 @@ struct GuessLimitTests {
         #expect(limit.record(from: network, at: 10 * second) == false)
     }
 
-    @Test("Above the limit one guess per half second is admitted, and below the limit every guess is")
+    @Test("Below the limit every guess is admitted, and above the limit one guess per half second")
     func pace() {
         var limit = GuessLimit()
         for _ in 0..<10 {

@@ -22,7 +22,7 @@ import Testing
     private let words = Words()
     private let channel = EmbeddedChannel()
 
-    /// Adds a guard to the channel; the future is that of the handshake.
+    /// Adds a guard to the channel. Returns the future of the handshake.
     private func guarded(address: [UInt8]? = nil) throws -> EventLoopFuture<Void> {
         let promise = channel.embeddedEventLoop.makePromise(of: Void.self)
         let guardian = TLSGuard(host: "h", address: address, handshake: promise, ended: { [words] in words.note($0) })

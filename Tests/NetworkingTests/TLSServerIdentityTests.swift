@@ -80,7 +80,7 @@ struct TLSServerIdentityTests {
     @Test("If the new certificate files are invalid, the old ones stay in use, and this is reported")
     func badChange() throws {
         let identity = try identity()
-        // While only the first of two files is replaced there is no reason to complain yet.
+        // While only one of the two files is replaced, no error is reported yet.
         files.write(TLSSamples.two.certificate, to: files.certificate)
         identity.look()
         #expect(notices.told.isEmpty)

@@ -30,7 +30,7 @@ import Testing
         let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }
-            // After the hash there are those of the side data.
+            // The packet's hash may be followed by the hashes of its side data.
             .compactMap { $0.split(separator: ",").dropFirst(5).first.map { $0.trimmingCharacters(in: .whitespaces) } }
     }
 
@@ -68,7 +68,7 @@ import Testing
         let before = try hashes("\(path)/clip.mp4", "v", units)
         #expect(try hashes(file, "v", units) == before)
         #expect(before.count == 50)
-        // ADTS and Opus headers belong to the container; those of the other two belong to the frames.
+        // The headers of AAC (ADTS) and Opus belong to the container. The headers of AC-3 and MP3 belong to the frames.
         guard codecs[1] == "ac3" || codecs[1] == "libmp3lame" else { return }
         #expect(try hashes(file, "a", audio) == hashes("\(path)/clip.mp4", "a", audio))
     }
@@ -78,7 +78,7 @@ import Testing
         arguments: ["aac", "libmp3lame"])
     func flv(codec: String) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
-        // Times in whole milliseconds, as in RTMP.
+        // The times in an FLV file are whole milliseconds, as in RTMP.
         let clip = try CodedClip(
             video: "libx264", audio: codec, options: ["-ar", "44100"], name: "clip.flv", in: path)
         #expect(Carriage.rtmp.refusal(of: clip.description) == nil)

@@ -61,6 +61,20 @@ import Testing
         writer.wake()
     }
 
+    @Test("A single RTMP connection sends a packet before the publishing thread continues")
+    func atOnce() throws {
+        let (connection, server) = try connect()
+        _ = packets.connected()
+        connection.goLive()
+        try server.reads { $0.count == 3 }
+        for frame in Int64(0)..<20 {
+            _ = packets.push(Samples.video(pts: frame, dts: frame, isKeyframe: frame == 0))
+            writer.serveAtOnce()
+            #expect(connection.progress.frames == UInt64(frame) + 1)
+        }
+        connection.abandon()
+    }
+
     @Test("An RTMP connection sends headers, the queued packets and the end of the stream")
     func life() throws {
         let (connection, server) = try connect()
@@ -94,7 +108,7 @@ import Testing
         #expect(media.map(\.type) == [9, 9, 9, 18, 9, 9])
         let values = AMF0Reader.values(media[6].body)
         #expect(values.first == .string("onTextData") && values.last?.text("text") == "goal")
-        // A later text does not change the coding, so no header precedes it.
+        // A later text does not change the codec configuration, so no header precedes it.
         _ = packets.push(EncodedPacket(text: "second", at: 165_000_000))
         push(5..<6)
         try server.reads { $0.count == 11 }
@@ -157,7 +171,7 @@ import Testing
         message.type == 9 && message.body == [0x17, 0, 0, 0, 0] + track.decoderConfiguration.array
     }
 
-    @Test("When the coding changes, RTMP metadata and a sequence header are sent once, before the keyframe")
+    @Test("If the codec configuration changes, RTMP metadata and a sequence header are sent once, before the keyframe")
     func recoding() throws {
         let (connection, server) = try connect()
         push(0..<30)
@@ -176,7 +190,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("If a full queue was emptied up to a keyframe with a new coding, the RTMP headers are sent before it")
+    @Test("If a full queue is emptied up to a keyframe of a new codec configuration, RTMP sends that configuration")
     func recodingAfterFlush() throws {
         let (connection, server) = try connect()
         push(0..<1)
@@ -197,7 +211,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("An RTMP connection that was prepared for an earlier coding begins with the current headers")
+    @Test("An RTMP connection that was prepared for an earlier codec configuration begins with the current headers")
     func lateJoiner() throws {
         let (connection, server) = try connect()
         push(0..<3, as: Samples.otherTrack)
@@ -208,7 +222,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("Frames that an RTMP connection took and did not send before the server left count as dropped")
+    @Test("Frames that an RTMP connection had not sent when the server left count as dropped")
     func unsentFrames() throws {
         let (connection, server) = try connect()
         push(0..<10, bytes: 60_000)
@@ -230,7 +244,7 @@ import Testing
         _ = packets.connected()
         connection.goLive()
         try server.reads { _ in server.count(9) == 3 }
-        // A chunk size of 0.
+        // This message sets an invalid chunk size of 0.
         server.say(1, [0, 0, 0, 0])
         try eventually { !events.notices.isEmpty }
         server.say(1, [0, 0, 0, 0])

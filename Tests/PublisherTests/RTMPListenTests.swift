@@ -56,7 +56,7 @@ import Testing
         stream.begin(Samples.description, keyframes: NoKeyframes())
     }
 
-    /// A server, and offers of it at one port, which was free.
+    /// Returns a closure that makes offers of `server`, all of them at one port that was free.
     private func offers(_ server: RTMPServer) throws -> (String, Set<String>) throws -> RTMPOffer {
         var url = try RTMPListenURL("rtmp-listen://127.0.0.1/live/first", for: .output)
         url.port = 0
@@ -223,7 +223,8 @@ import Testing
         for reader in readers {
             #expect(zip(reader.frames, reader.frames.dropFirst()).allSatisfy { $0 < $1 })
         }
-        // 3 s of queue, the current GOP, and the beginning in 50 small sockets.
+        // The packets in memory are those of 3 s of queue, of the current GOP, and at the beginning in 50 small
+        // sockets.
         let held = sent.count { $0.payload != nil }
         #expect(held < 150, "\(held)")
         #expect(attempt.progress.drops.frames > 50 * 50)
@@ -237,7 +238,8 @@ import Testing
         try begin()
         let player = try join()
         try player.reads { $0.frames.count == 300 }
-        // Half a second at a time: if more is sent at once, frames may be refused before the writer runs.
+        // Half a second is published at a time: if more is published at once, frames may be refused before the writer
+        // runs.
         publish(300..<315, gop: 1000)
         try player.reads { $0.frames.count == 315 }
         #expect(attempt.progress.drops.packets == 0)
@@ -281,8 +283,8 @@ import Testing
         player.say("receiveAudio", .boolean(true))
         // All messages that were sent before an answered ping were read before it.
         try ping(player)
-        // Sends half a second at a time: a later ping is read after the turn that serves it. If more is sent at once,
-        // frames may be refused before the writer runs.
+        // Half a second is published at a time, and then a ping is answered, which shows that the writer has run. If
+        // more is published at once, frames may be refused before the writer runs.
         for start in stride(from: Int64(10), to: 40, by: 15) {
             publish(start..<start + 15)
             try ping(player)

@@ -90,7 +90,7 @@ import Testing
         try eventually { listener.events.isDrained }
     }
 
-    @Test("A new SRT listener serves callers at the port of one whose callers still get the rest of the stream")
+    @Test("A new SRT listener accepts callers at the port of an old one whose callers still get the rest of the stream")
     func handsOver() throws {
         let port = try LoopbackSocket.freePort()
         let address = "srt://127.0.0.1:\(port)?mode=listener&latency=50&maxbw=60000&sndbuf=100000"
@@ -129,7 +129,7 @@ import Testing
         push(0..<1, to: listener.packets)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames == 1 }
-        // A megabyte, of which the library accepts 100 kB, and then 60 kB per second.
+        // The library accepts 100 kB of this megabyte at once, and then 60 kB per second.
         push(1..<20, to: listener.packets, bytes: 50_000)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames > 1 }

@@ -58,7 +58,7 @@ final class SRTPeer: Sendable {
         srt_close(listener)
     }
 
-    /// The library's callback for each caller, with the code in place of a pointer.
+    /// libsrt calls this for each caller. The code of the refusal is passed in place of a pointer.
     private static let refuse:
         @convention(c) (
             UnsafeMutableRawPointer?, SRTSOCKET, CInt, UnsafePointer<sockaddr>?, UnsafePointer<CChar>?
@@ -86,7 +86,7 @@ final class SRTPeer: Sendable {
         }
     }
 
-    /// All bytes that were sent and that the library has released by now.
+    /// All bytes that the library has delivered so far.
     var received: [UInt8] {
         state.withLock { state in
             var message = [CChar](repeating: 0, count: 1500)

@@ -150,7 +150,7 @@ struct SRTSendWindowTests {
         #expect(SRTSendWindow(latency: 8000, dropAge: 2000).maximumAge(roundTrip: 1) == 1900)
     }
 
-    @Test("SRT resumes with the next packet, or with a keyframe if packets were lost or the interruption was long")
+    @Test("After a short delay SRT continues with the next packet; after packet loss or a long delay, at a keyframe")
     func reopens() {
         func verdict(age: Int64, losses: Int64, shut: Int64) -> SRTSendWindow.Verdict {
             var window = SRTSendWindow(latency: 200)
@@ -162,7 +162,7 @@ struct SRTSendWindowTests {
         // All messages were acknowledged at once: this process or the receiver's was paused.
         #expect(verdict(age: 250, losses: 3, shut: 20) == .open)
         #expect(verdict(age: 250, losses: 4, shut: 20) == .reopened(after: 20_000))
-        // The report of the loss may be lost as well.
+        // The delay is so long that a loss report may have been lost, too.
         #expect(verdict(age: 250, losses: 3, shut: 140) == .reopened(after: 140_000))
         var window = SRTSendWindow(latency: 4000)
         _ = window.look(age: 2001, roundTrip: 1, losses: 0, at: 0)

@@ -134,7 +134,8 @@ struct TransportStreamTests {
         }
     }
 
-    /// Returns the bytes of a stream with a second in the coding of 25 frames and a second in another coding.
+    /// Returns the bytes of a stream of two seconds at 25 frames per second. After one second the codec configuration
+    /// changes.
     private static func recoded(
         beginningWith first: Int64 = 0, known: StreamDescription = description(FrameRate(25))
     ) throws -> TransportStreamReader {
@@ -159,7 +160,7 @@ struct TransportStreamTests {
         return TransportStreamReader(bytes)
     }
 
-    @Test("When the coding changes, new tables and parameter sets precede the keyframe, and the PCR continues")
+    @Test("When the codec configuration changes, new tables and parameter sets precede the keyframe; the PCR continues")
     func recoding() throws {
         let stream = try Self.recoded()
         #expect(Set(stream.tableVersions) == [0, 1])
@@ -172,7 +173,7 @@ struct TransportStreamTests {
         #expect(profiles == [0x64, 0x4D])
     }
 
-    @Test("A transport stream that was prepared for an earlier coding begins with the current tables")
+    @Test("A transport stream that was prepared for an earlier codec configuration begins with the current tables")
     func lateJoiner() throws {
         let stream = try Self.recoded(beginningWith: 25)
         #expect(Set(stream.tableVersions) == [1])

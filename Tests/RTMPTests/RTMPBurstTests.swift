@@ -69,7 +69,7 @@ struct RTMPBurstTests {
         }
     }
 
-    @Test("An RTMP connection that missed a frame writes the frame's time difference itself instead of sharing")
+    @Test("An RTMP connection that missed a frame gets chunks with its own time difference, not those of others")
     func ownStep() throws {
         var shared = RTMPBursts()
         var (steady, late, alone) = (Connection(stream: 1), Connection(stream: 1), Connection(stream: 1))

@@ -71,7 +71,7 @@ import Testing
         #expect(headers(StreamDescription(audio: audio(.aac))).map { $0[0] } == [0xAF])
     }
 
-    @Test("If the coding changes in mid-stream, its RTMP headers have the time of its first packet")
+    @Test("If the codec configuration changes in mid-stream, the new RTMP headers have the given timestamp")
     func times() {
         let messages = RTMPHeaders.messages(of: video(.h264), in: StreamDescription(video: video(.h264)), at: 4711)
         #expect(messages.map(\.kind) == [.data, .video] && messages.allSatisfy { $0.timestamp == 4711 })

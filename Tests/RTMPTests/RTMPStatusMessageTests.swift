@@ -21,7 +21,7 @@ import Testing
     /// Messages of nginx-rtmp, Node-Media-Server, SRS, Wowza and Kaltura, of Adobe's AccessManager, and a text proposed
     /// for MediaMTX (its issue 5657).
     @Test(
-        "An RTMP refusal of the key is permanent, and a stream name that is in use is not",
+        "An RTMP server's refusal of the key is permanent, and its refusal of a stream name in use is not",
         arguments: [
             ("NetStream.Publish.BadName", "Already publishing", OutputFailure.Kind.rejected),
             ("NetStream.Publish.BadName", "Stream already publishing", .rejected),
@@ -46,7 +46,7 @@ import Testing
         #expect(message.failureKind == kind)
     }
 
-    @Test("An error response to an optional RTMP command is ignored, and one to connect is a failure")
+    @Test("An error response to an optional RTMP command is ignored; an error response to publish is a failure")
     func errors() throws {
         #expect(try note("_error", 2, [("code", "NetConnection.Call.Failed")]).isError == false)
         #expect(try note("_error", 5, [("code", "NetStream.Publish.BadName")]).isError)

@@ -86,6 +86,7 @@ struct CtlTests {
 
                 """)
         #expect(ControlAPI.query(from: nil, to: nil) == "" && ControlAPI.query(from: nil, to: "a b") == "?to=a%20b")
+        #expect(ControlAPI.query(from: "a", to: nil, limit: 7) == "?from=a&limit=7")
     }
 
     @Test("relay ctl shows only the host of a server's address, and escapes names in the URLs that it requests")
@@ -106,7 +107,10 @@ struct CtlTests {
         #expect((set as? CtlOutputSetCommand)?.output.name == "a")
         let events = try RelayCommand.parseAsRoot(["ctl", "events", "--follow", "--url", "http://h", "--token", "t"])
         #expect((events as? CtlEventsCommand)?.follow == true)
+        let uploads = try RelayCommand.parseAsRoot(["ctl", "upload", "list", "--last", "10000"])
+        #expect((uploads as? CtlUploadListCommand)?.last == 10_000)
         for wrong in [
+            ["ctl", "upload", "list", "--last", "0"], ["ctl", "upload", "list", "--last", "10001"],
             ["ctl", "status", "--url", "http://h", "--socket", "s"], ["ctl", "status", "--token", "t"],
             ["ctl", "export", "--from", "x", "--to", "y"], ["ctl", "output", "pause"],
         ] { #expect(throws: (any Error).self) { try RelayCommand.parseAsRoot(wrong) } }

@@ -171,6 +171,31 @@ import Testing
         #expect(wakes(videoPacket(5, rate: Self.rate, isKeyframe: true)))
     }
 
+    @Test func `While the recorder collects a fragment, its thread is woken at the end of the fragment`() {
+        let queue = RecorderQueue(limit: 4 << 20)
+        func wakes(_ packet: EncodedPacket) -> Bool {
+            _ = queue.push(packet)
+            return queue.isWorthDraining
+        }
+        func drain() { while queue.pop() != nil {} }
+        queue.collect(until: 400_000_000)
+        #expect((Int64(1)..<10).allSatisfy { !wakes(videoPacket($0, rate: Self.rate, isKeyframe: false)) })
+        // Audio ends a fragment only 50 ms after its end: packet 19 is at 405 ms, packet 22 at 469 ms.
+        #expect(!wakes(audioPacket(19)))
+        #expect(wakes(audioPacket(22)))
+        drain()
+        queue.collect(until: 800_000_000)
+        #expect(!wakes(videoPacket(19, rate: Self.rate, isKeyframe: false)))
+        #expect(wakes(videoPacket(20, rate: Self.rate, isKeyframe: false)))
+        drain()
+        queue.collect(until: 1_200_000_000)
+        #expect(!wakes(videoPacket(21, rate: Self.rate, isKeyframe: false)))
+        #expect(wakes(videoPacket(22, rate: Self.rate, isKeyframe: false, size: 1 << 20)), "much memory is in use")
+        drain()
+        #expect(!wakes(videoPacket(23, rate: Self.rate, isKeyframe: false)))
+        #expect(wakes(videoPacket(24, rate: Self.rate, isKeyframe: true)), "a file can begin")
+    }
+
     @Test func `Each recorder's queue has reserved memory, and all queues share a limit for what exceeds it`() {
         let budget = QueueBudget(limit: 500)
         let one = RecorderQueue(limit: 10_000, own: 200, budget: budget)

@@ -22,8 +22,8 @@ import Testing
     @Test
     func `A clip's last frame is held until the next clip's airtime, and the next clip's frames are copied`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
-        // The first clip begins with frame 30, which is on screen at its start; the other file began ten seconds after
-        // the first.
+        // The first clip begins with frame 30, which is the frame shown at 1.01 s. The second clip's file begins on air
+        // 10 s after the first clip's file.
         let clips = [clip("a.mp4", at: .seconds(5), from: .milliseconds(1010)), clip("b.mp4", at: .seconds(15))]
         let plan = try plan(clips, sources)
         #expect(plan.clips.map(\.place) == [0, 270] && plan.clips.map(\.held) == [210, 0] && plan.frameCount == 360)

@@ -29,7 +29,7 @@ import Testing
             })
     }
 
-    /// The start of each span, and the end of the last; checks that there is no gap between them.
+    /// Returns the start of each span and the end of the last one. Checks that there is no gap between spans.
     private func edges(_ plan: AudioPlan, _ sources: [StitchSource]) throws -> [Int64] {
         var edges: [Int64] = []
         for span in plan.spans {
@@ -110,7 +110,7 @@ import Testing
         let sources = [source("a.mp4", seconds: 32), source("b.mp4", seconds: 32)]
         let found = try plan(sources, isLong: { _ in false })
         #expect(found.spans.count == 1)
-        // The seam is searched for further on, because it must not be next to a short window.
+        // Each clip's copied packets end earlier or begin later, because a seam must not be next to a short window.
         let some = try plan(sources, isLong: { $0 % 5 != 0 })
         for case .copied(let clip, let packets) in some.spans {
             if clip == 0 { #expect(packets.upperBound % 5 > 1) } else { #expect(packets.lowerBound % 5 > 1) }

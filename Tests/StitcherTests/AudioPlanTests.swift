@@ -12,7 +12,7 @@ import Testing
         return try #require(AudioPlan(plan, clips, sources))
     }
 
-    /// A transport stream of 90 frames that begins at `start`, whose audio is later than its frames by `late` samples.
+    /// A transport stream of 90 frames that begins at `start`. Its audio begins `late` samples after its first frame.
     private func stream(_ name: String, at start: Int64, late: Int64) -> StitchSource {
         SampleInput.source(name) { source in
             source.container = "mpegts"

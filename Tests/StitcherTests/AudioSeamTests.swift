@@ -25,7 +25,7 @@ import Testing
         return AudioBuffer(position: 0, format: Self.format, channels: [samples, samples])
     }
 
-    /// A file that contains only `audio`, in packets one behind the other.
+    /// A file that contains only `audio`, in contiguous packets.
     private func source(_ audio: AudioBuffer, in directory: TemporaryDirectory) throws -> StitchSource {
         let encoder = try AACEncoder(format: Self.format, bitrate: 160_000)
         let coded = try encoder.encode(audio) + encoder.finish()
@@ -46,8 +46,8 @@ import Testing
         }
     }
 
-    /// The audio plan of two clips, the first two seconds and two seconds from 2.5 s on, when all windows of the file
-    /// are taken to be long.
+    /// The audio plan of two clips of one file: its first two seconds, and two seconds from 2.5 s on. All windows of
+    /// the file are assumed to be long.
     private func plan(_ source: StitchSource, isTried: Bool) throws -> AudioPlan {
         let clips = [
             StitchClip(path: "a.mp4", to: .seconds(2)),

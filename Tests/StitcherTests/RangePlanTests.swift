@@ -99,7 +99,7 @@ struct RangePlanTests {
         let plan = try RangePlan([file], from: 1_000_400, to: 1_001_500, isExact: false)
         #expect(encoded(plan) == 0)
         #expect(shown(plan, [file]) == Array(0..<46))
-        // Frames 43, 44 and 45 belong together: 45 is decoded before both others, and the range ends behind 44.
+        // Frames 43, 44 and 45 belong together: 45 is decoded before both others, and the range ends after 44.
         #expect(plan.shown == 0..<4600 && plan.wanted == 1200..<4500)
     }
 
@@ -151,7 +151,7 @@ struct RangePlanTests {
         #expect(file.hasFrame(within: 0..<20_000_000) && !file.hasFrame(within: 1_000_000_000..<1_100_000_000))
     }
 
-    @Test("Where two files join each audio packet is copied once, without the second file's hidden packet")
+    @Test("Where two files join, each audio packet is copied once, without the second file's hidden packet")
     func audioAtJoins() throws {
         let files = [source("a"), source("b", startsAt: 60, audioFrom: 93), source("c", startsAt: 120, audioFrom: 187)]
         let plan = try RangePlan(files, from: 1_000_500, to: 1_007_000, isExact: true)
@@ -161,7 +161,7 @@ struct RangePlanTests {
             begins += files[index].packets[packets(index, plan)].map { audio.clips[index].shift + $0.pts }
         }
         #expect(zip(begins, begins.dropFirst()).allSatisfy { $1 - $0 == 1024 })
-        // One packet before the packet that is played at 500 ms.
+        // The packet before the one that is played at 500 ms.
         let preRoll: Int64 = (24_000 / 1024 - 1) * 1024
         #expect(begins.first == preRoll - 24_000)
         #expect(plan.gaps == [ClipGap(from: 1_006_000, to: 1_007_000)] && plan.wanted.upperBound == 180 * 100)

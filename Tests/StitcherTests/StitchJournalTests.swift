@@ -123,7 +123,7 @@ struct StitchJournalTests {
         #expect(journal == nil && files.isEmpty)
     }
 
-    @Test("Temporary files of the same output are removed if no process has locked them, and no other files are")
+    @Test("Temporary files of an output are removed if no process has locked them, and no other file is removed")
     func leftovers() throws {
         let names = [
             ".out.mp4.1-2.part", ".out.mp4.x-2.part", ".out.mp4.1-2-3.part", ".out2.mp4.1-2.part", "out.mp4.part",

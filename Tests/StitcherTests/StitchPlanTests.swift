@@ -9,7 +9,7 @@ import Testing
 
 @testable import Stitcher
 
-/// Sources that exist only in a plan, without files.
+/// Sources for plans, without files on disk.
 enum SampleInput {
     static let base = TimeBase(1, 15_360)
     static let configuration: [UInt8] = [1, 100, 0, 31]
@@ -165,7 +165,7 @@ enum SampleInput {
             let whole = try plan([source, source])
             #expect(whole.copiedFrames == 180 && whole.orientation == source.video.orientation)
             #expect(whole.video.width == 1280 && whole.clips.allSatisfy(\.reasons.isEmpty))
-            // If any frame is re-encoded, all frames are.
+            // If any frame must be re-encoded, all frames are re-encoded.
             let cut = try plan(
                 [source, source], [StitchClip(path: "a.mp4"), StitchClip(path: "a.mp4", to: .seconds(1.5))])
             #expect(cut.copiedFrames == 0 && cut.orientation == .upright)

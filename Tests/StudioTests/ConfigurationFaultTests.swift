@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Errors in YAML documents")
 struct ConfigurationFaultTests {
-    /// The pieces with which documents are broken.
+    /// Pieces of text that are inserted into documents to break them.
     private static let pieces = [
         "{", "}", "[", "]", ":", ": ", ",", "\"", "'", "&planted ", "*planted ", "!planted ", "!<planted> ", "|",
         ">", "\\x", "%planted\n", "@", "`", "\t", "\u{7}", "\n", "---\n", "? ", "- ", "\u{FEFF}",
@@ -80,7 +80,7 @@ struct ConfigurationFaultTests {
         #expect(named > 20 && named < 380)
     }
 
-    /// `text` with letters removed, letters inserted, parts repeated, or the end missing.
+    /// Returns `text` with letters removed, pieces inserted, parts repeated, or the end missing.
     private func broken(_ text: String, _ random: inout SeededRandom) -> String {
         var letters = Array(text)
         for _ in 0..<Int.random(in: 1...4, using: &random) {

@@ -146,7 +146,7 @@ struct DirectorMemoryTests {
         director = try failed(director, first)
         #expect(state(director)?.current?.index == 2)
         #expect(director.runDownFailure?.contains("failed 2 times") == true)
-        // For as long as the process lasts, also if the segment is due again.
+        // The segment stays skipped for as long as the process lasts, even if it is due again.
         director = try failed(director, first)
         _ = try director.perform(.start(segment: 0))
         director.play(0)

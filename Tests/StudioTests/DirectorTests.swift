@@ -14,7 +14,7 @@ import Testing
 /// A director of three cameras, the last of which is a file, of a voice with audio only, and of a scene of two cameras.
 /// The test makes the frames, as a program does.
 struct DirectorStage {
-    /// Collects the positions from which it is played.
+    /// A file that records the positions from which it is played.
     final class NotedFile: PlayedFile {
         let whenOff = WhenOff.pause
         let moments = Mutex<[Duration]>([])
@@ -166,7 +166,7 @@ struct DirectorTests {
         #expect(stage.seen(stage.make(8)?.scene) == ["cam1", "cam2"])
     }
 
-    @Test("The commands take and auto swap the scene on air and the preview; auto uses the prepared transition")
+    @Test("The commands 'take' and 'auto' swap the scene on air and the preview; 'auto' uses the prepared transition")
     func swap() throws {
         #expect(try director.take() == 0)
         #expect(director.report.scene == single("cam2") && director.report.preview == single("cam1"))

@@ -81,8 +81,8 @@ private struct Walk {
         return pick(transitions)
     }
 
-    /// Calls `body`, which must succeed if it `fits`, and otherwise be refused without any change. Returns whether it
-    /// succeeded.
+    /// Calls `body`. If `fits` is true, it must succeed; otherwise it must be refused without any change. Returns
+    /// whether it succeeded.
     private mutating func attempt(_ what: String, fits: Bool, _ body: () throws -> Void) throws -> Bool {
         let before = try stage.fingerprint()
         var isDone = true

@@ -131,7 +131,7 @@ struct DocumentWriter {
         put(String(repeating: " ", count: indent))
     }
 
-    /// Writes `tree` in lines, of which the first has begun with this indent; some parts in brackets.
+    /// Writes `tree` in lines, and some of its parts in brackets. The first line has already begun with this indent.
     mutating func block(_ tree: DocumentTree, indent: Int) {
         if Int.random(in: 0..<5, using: &random) == 0 { return flow(tree) }
         switch tree {

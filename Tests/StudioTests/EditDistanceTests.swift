@@ -39,7 +39,7 @@ struct EditDistanceTests {
     func definition() {
         var random = SeededRandom()
         for _ in 0..<400 {
-            // Few letters, so that many are swapped.
+            // The alphabet is small, so that many letters are swapped.
             let count = Int.random(in: 2...7, using: &random)
             let (first, second) = (word(0...5, of: count, &random), word(0...5, of: count, &random))
             let wanted = defined(Array(first)[...], Array(second)[...])
@@ -60,7 +60,7 @@ struct EditDistanceTests {
             #expect(ab == EditDistance.between(b, a), "\(a) \(b)")
             #expect((ab == 0) == (a == b) && EditDistance.between(a, a) == 0, "\(a) \(b)")
             #expect((abs(a.count - b.count)...max(a.count, b.count)).contains(ab), "\(a) \(b)")
-            // Twice: letters that were swapped are not changed again, and so a detour may be shorter.
+            // The factor is 2, because swapped letters are not changed again, so that a detour can be shorter.
             #expect(ac <= 2 * (ab + bc), "\(a) \(b) \(c)")
         }
         let detour = EditDistance.between("ca", "ac") + EditDistance.between("ac", "abc")

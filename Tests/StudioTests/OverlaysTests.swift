@@ -37,7 +37,7 @@ struct OverlaysTests {
     }
 
     @Test(
-        "The option visible= shows or hides an overlay in all scenes; without this option each scene decides",
+        "An overlay is shown in all scenes with visible=yes, in none with visible=no, and by default as scenes say",
         arguments: [("", Bool?.none), ("#visible=yes", true), ("#visible=no", false)])
     func visibility(options: String, isVisible: Bool?) throws {
         #expect(try OverlaySpecification("title=text:A\(options)").isVisible == isVisible)

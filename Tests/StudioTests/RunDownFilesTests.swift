@@ -6,8 +6,8 @@ import Testing
 
 @testable import Studio
 
-/// Two directories of shows, and one next to them. Files in the first, to which run-downs are confined, begin with `i`,
-/// and all others with `o`.
+/// Two directories of shows, and a directory of other files. Run-downs are confined to the first one. The content of
+/// its files begins with `i`, and the content of all other files with `o`.
 @Suite("The files that a run-down may name")
 struct RunDownFilesTests {
     private let temporary: TemporaryDirectory
@@ -31,7 +31,7 @@ struct RunDownFilesTests {
         for (name, target) in links { try #require(symlink(target, temporary.path(name)) == 0) }
     }
 
-    /// The first byte of the file at `path`; nil if that cannot be read.
+    /// The first byte of the file at `path`; nil if the file cannot be read.
     private func byte(at path: String) -> UInt8? {
         guard let file = fopen(path, "r") else { return nil }
         defer { fclose(file) }

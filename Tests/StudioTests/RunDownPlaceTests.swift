@@ -53,7 +53,7 @@ struct RunDownPlaceTests {
             #expect(end == start + 1 && next.start(at: rate) == end, "\(length)")
         }
         #expect(place.end(after: .end, at: rate) == nil && place.end(after: .take, at: rate) == nil)
-        // A segment that plays a file to its end, or that an operator ends, is a new beginning.
+        // If a segment ends with its file or by an operator's command, later times are counted from its end.
         let taken = place.following(.take, end: 777, at: rate)
         #expect(taken.anchor == 777 && taken.1 == .zero)
     }

@@ -16,7 +16,7 @@ private struct Deck {
     /// The views that went on air: frame and name.
     var shown: [String] = []
     var actions: [RunDownPlayer.Action] = []
-    /// The files in the order in which they were requested, and further down the frame at which each ends.
+    /// The files in the order in which they were requested.
     var clips: [RunDownPlayer.ClipID] = []
     /// Whether files are ready as soon as they are requested.
     var isPrompt = true
@@ -314,7 +314,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "200 a", "270 b"])
     }
 
-    @Test("The command follow after an operator's cut continues where the run-down would be without the cut")
+    @Test("The command 'follow' after an operator's cut continues where the run-down would be without the cut")
     func follow() throws {
         var deck = try deck([seconds("a", 4), seconds("b", 4), seconds("c", 1)])
         deck.run(to: 30)
@@ -326,7 +326,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "150 b", "200 c"])
     }
 
-    @Test("After an operator's cut resume continues a file where it was, and follow where it would be without a cut")
+    @Test("After an operator's cut, 'resume' continues a file at the cut, and 'follow' as if there had been no cut")
     func cutFiles() throws {
         for resumes in [true, false] {
             var deck = try deck([file("intro", .time(.seconds(4)), start: .seconds(10)), seconds("b", 1)])
@@ -382,7 +382,7 @@ struct RunDownPlayerTests {
         #expect(throws: RunDownPlayer.Refusal.notHeld) { try deck.player.resume(at: 300) }
     }
 
-    @Test("The command next during a hold continues with the segment after the held one")
+    @Test("The command 'next' during a hold continues with the segment after the held one")
     func nextWhileHeld() throws {
         var deck = try deck([seconds("a", 1), file("b", .frames(20)), seconds("c", 1), seconds("d", 1)])
         deck.run(to: 10)
@@ -406,7 +406,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "40 b"])
     }
 
-    @Test("Under random commands a run-down opens only the files that it needs, and its frames never decrease")
+    @Test("Under random commands a run-down opens only the files that it needs, and its views are in order of time")
     func anyOrder() throws {
         for seed in UInt64(0)..<200 {
             let order = RunDownOrder(count: 7, seed: seed)
@@ -494,7 +494,7 @@ struct RunDownPlayerTests {
         deck.run(to: 26)
         #expect(deck.player.status(at: 25).remainingSeconds == nil)
         let status = deck.player.status(at: 25, lengths: ["b": .seconds(10)])
-        // 1 s of the first, 7 of the file's 10 s, 50 frames, and the complete file.
+        // The sum of 1 s of the first segment, 7 s of the 10 s file, 50 frames (2 s), and the complete 10 s file.
         #expect(status.remainingSeconds == 20)
         #expect(status.segments?.map(\.seconds) == [2, 7, 2, 10])
         #expect(status.segments?.map(\.until) == [nil, "end", nil, "end"])

@@ -50,7 +50,7 @@ struct StingerReelTests {
         }
     }
 
-    @Test("In a rendered program a stinger provides each frame exactly, however fast they are requested")
+    @Test("In a rendered program a stinger provides exactly the requested frames, however fast the requests come")
     func awaited() throws {
         let directory = try TemporaryDirectory()
         let specification = try StingerSpecification("card=\(try make(in: directory))#cut=1")

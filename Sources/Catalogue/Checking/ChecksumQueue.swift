@@ -66,7 +66,8 @@ final class ChecksumQueue: Sendable {
             defer { work.isScheduled = true }
             return !work.isScheduled
         }
-        if isNew { queue.asyncAfter(deadline: .now() + pause) { self.step() } }
+        // A queue that its owner has freed ends, even if its disk never comes back.
+        if isNew { queue.asyncAfter(deadline: .now() + pause) { [weak self] in self?.step() } }
     }
 
     private func step() {

@@ -20,6 +20,7 @@ package final class IdleRetention: Sendable {
     /// The retention of the files of the program or of one source, and the place of these files.
     private struct Keeper: Sendable {
         let place: RecordingPlace
+        let other: OtherRecorder
         let retention: Retention
     }
 
@@ -138,6 +139,10 @@ package final class IdleRetention: Sendable {
                 return postpone(because: error)
             }
             keeper.retention.check()
+            if let failure = keeper.other.failure {
+                release()
+                return postpone(because: failure)
+            }
         }
     }
 
@@ -191,20 +196,16 @@ package final class IdleRetention: Sendable {
         guard let rules = recording.retention else { return nil }
         let place = try RecordingPlace(existing: recording, channel: channel, logger: logger)
         let directory = place.directory
-        try Self.checkUse(of: channel, in: directory)
+        let other = OtherRecorder(of: channel, in: directory, clock: clock)
+        if let failure = other.look() { throw failure }
         let retention = Retention(
-            directory: directory, channel: channel, rules: rules, leastFree: 0, vetoes: place.vetoes,
+            directory: directory, channel: channel, rules: rules, leastFree: 0, vetoes: place.vetoes + [other],
             observers: place.observers, clock: clock, wallClock: wallClock,
-            newestRow: { ChannelLedger(directory: directory, channel: channel).newestEnd(before: .now) },
+            newestRow: { [wallClock] in
+                ChannelLedger(directory: directory, channel: channel).newestEnd(before: wallClock())
+            },
             logger: logger)
-        return Keeper(place: place, retention: retention)
-    }
-
-    /// Throws if another process records `channel` in `directory`: that recording has a retention and rules of its own.
-    private static func checkUse(of channel: String, in directory: RecordDirectory) throws(FileFailure) {
-        let files = try directory.segments(of: channel)
-        guard files.contains(where: { !$0.isFinished && directory.isInUse($0.fileName) }) else { return }
-        throw FileFailure("delete old recordings in", directory.path, text: "another process records \(channel) there")
+        return Keeper(place: place, other: other, retention: retention)
     }
 
     /// Schedules another attempt to open the directory after a pause. Logs the failure if it differs from the previous

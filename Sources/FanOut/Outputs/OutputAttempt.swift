@@ -48,11 +48,11 @@ package protocol OutputAttempt: AnyObject, Sendable {
     /// The server that the publishing thread wakes when the attempt's queue has new packets. This property is read only
     /// once, before ``start()``.
     var server: any PacketServer { get }
-    /// Sends the queued packets, ends the session by the protocol's rules and then reports `drained`. If this takes
-    /// longer than until `deadline` (monotonic nanoseconds), the caller ends the attempt by ``abandon()``. A call
-    /// before ``goLive()`` means that the program is over. An attempt that waits for receivers must then end. An
-    /// attempt that is still connecting must continue to connect; this method is called again when it is live. The
-    /// attempt tells viewers `reason` if the protocol can express it.
+    /// Sends the queued packets, ends the session by the protocol's rules and then reports `drained`. If this is not
+    /// complete at `deadline` (monotonic nanoseconds), the caller ends the attempt by ``abandon()``. A call before
+    /// ``goLive()`` means that the program is over. An attempt that waits for receivers must then end. An attempt that
+    /// is still connecting must continue to connect; this method is called again when it is live. The attempt tells
+    /// viewers `reason` if the protocol can express it.
     func drain(until deadline: Int64, reason: EndReason)
     /// Ends the attempt at once, without the protocol's teardown. The attempt reports no event afterwards.
     func abandon()
@@ -60,7 +60,7 @@ package protocol OutputAttempt: AnyObject, Sendable {
     var progress: AttemptProgress { get }
 }
 
-/// How much an attempt has sent, and how much of it was dropped.
+/// The totals of what an attempt has sent and of what it has dropped.
 package struct AttemptProgress: Sendable, Equatable {
     /// The number of bytes that were passed to the network, headers included.
     package var bytes: UInt64 = 0
@@ -88,10 +88,10 @@ package protocol OutputTarget: Sendable {
     /// Whether the output listens and receivers connect to it. Until the first receiver connects, no packet counts as
     /// missed.
     var awaitsCallers: Bool { get }
-    /// The port or directory that the target needs for itself; nil if it needs none.
+    /// The port or directory that the target occupies; nil if it occupies neither.
     var place: OutputPlace? { get }
-    /// Closes what the target holds open for attempts that follow, because its output was removed. Connections of the
-    /// present attempt stay open. Does not block.
+    /// Closes the resources that the target holds open for later attempts, such as a listening socket, because its
+    /// output was removed. Connections of the present attempt stay open. Does not block.
     func leave()
     /// Makes a target for `address`, with this target's credentials and options, because the server asks the output to
     /// publish there; nil if the address cannot be used.

@@ -280,7 +280,7 @@ extension OutputAttempts {
         }
     }
 
-    /// Takes the attempt that is on air off air. A candidate, if there is one, becomes the connecting attempt.
+    /// Takes the live attempt off air. A candidate, if there is one, becomes the connecting attempt.
     private mutating func leave() {
         guard case .live(_, let candidate) = phase else { return }
         phase = candidate.map { .connecting($0.lane, step: nil) } ?? .idle

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A thing that an output needs for itself, such as a port or a directory.
+/// A resource that an output occupies, such as a port or a directory.
 ///
 /// A new output waits while a removed output with a place of the same name still ends, unless both outputs can use the
 /// place at the same time.
 package struct OutputPlace: Sendable, Equatable {
-    /// The thing's name. Places with different names do not affect each other.
+    /// The resource's name. Places with different names do not affect each other.
     let name: String
     /// Outputs with the same value can always use the place at the same time. Nil if that is never possible.
     let sharing: String?

@@ -21,7 +21,8 @@ package struct OutputDefinition: Sendable {
     package var retry: RetryPolicy
     /// Where the output was defined.
     package var origin: OutputOrigin
-    /// An object that is retained until the output has ended, so that others know that it exists.
+    /// A value that is retained until the output has ended, for example to count the file descriptors that the output
+    /// uses.
     package var registration: (any Sendable)?
 
     package init(
@@ -207,8 +208,8 @@ package final class OutputSet: Sendable {
         startHeld()
     }
 
-    /// Releases the registration of an output that has ended. This happens outside of the lock, because it can call
-    /// others.
+    /// Releases the registration of an output that has ended. The release can run code of the registration's owner, so
+    /// it happens outside of the lock.
     private func forgetRegistration(of output: OutputSupervisor) {
         _ = state.withLock { $0.registrations.removeValue(forKey: ObjectIdentifier(output)) }
     }
@@ -246,7 +247,7 @@ package final class OutputSet: Sendable {
     }
 
     /// Ends all outputs cleanly because no packets follow, by `deadline` (monotonic nanoseconds) at the latest.
-    /// `reason` says why. For each output this enters `group`, and leaves it when that output has ended.
+    /// `reason` says why. For each output, the call enters `group`, and leaves the group when that output has ended.
     package func finish(deadline: Int64, reason: EndReason, in group: DispatchGroup) {
         let outputs = state.withLock { state in
             state.isOver = true

@@ -110,8 +110,8 @@ package struct OutputStateMachine: Sendable {
     private var nextEndpoint = OutputEndpoint.primary
     /// Whether the output must later return from `nextEndpoint` to its primary address.
     private var isNextAway = false
-    /// Whether the next attempt must use the redirected address. This is the case if that address rejected the
-    /// candidate, perhaps because the old connection still existed, or if the server's request came while another
+    /// Whether the next attempt must use the redirected address. There are two reasons: the redirected address rejected
+    /// the candidate, perhaps because the old connection still existed, or the server's request came while another
     /// candidate ran.
     var hasUnmetRedirection = false
     var probes = 0

@@ -82,8 +82,8 @@ package final class OutputSupervisor: PacketConsumer {
         }
     }
 
-    /// Closes what the targets hold open for further attempts, because the output was removed. Calls `freed` on any
-    /// thread when the listening socket is closed. ``finish(deadline:completion:)`` must follow.
+    /// Closes the resources that the targets hold open for later attempts, because the output was removed. Calls
+    /// `freed` on any thread when the listening socket is closed. ``finish(deadline:completion:)`` must follow.
     func leave(freed: @escaping @Sendable () -> Void) {
         for target in [primary, backup].compactMap(\.self) { target.leave() }
         let hasStopped = state.withLock { lanes in

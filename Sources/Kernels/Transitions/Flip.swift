@@ -6,7 +6,7 @@ extension TransitionRenderer {
     /// Draws a card that turns about its vertical axis, with `a` on the front and `b` on the back. Its visible width is
     /// proportional to the cosine of its angle.
     ///
-    /// Each row is halved until at most a reduction by less than two remains, and is then interpolated. So a card that
+    /// Each row is halved until the remaining reduction is by less than two, and is then interpolated. So a card that
     /// is nearly edge-on does not flicker.
     func flipHorizontally(
         _ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, before color: PixelColor, _ target: TargetPlanes

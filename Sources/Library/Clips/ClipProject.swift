@@ -93,8 +93,8 @@ struct ClipProject {
     }
 
     /// Returns the parts of `times` that are in `files`, which belong to the same run; `frame` is the length of a
-    /// frame. All times are in nanoseconds. Parts that are not longer than `least` are skipped; without `least`, those
-    /// that are not longer than half a frame.
+    /// frame. All times are in nanoseconds. Parts that are not longer than `least`, by default half a frame, are
+    /// skipped.
     static func pieces(_ times: Range<Int64>, frame: Int64, least: Int64? = nil, _ files: [RunFile]) -> [Piece] {
         files.compactMap { file in
             let part = times.clamped(to: file.program)

@@ -157,8 +157,8 @@ extension ClipExport {
         )
     }
 
-    /// Corrects `report`. The requested range is half a frame shorter than the clip at both ends, so `report` says that
-    /// the export was widened. That is removed.
+    /// Corrects `report`. The requested range is half a frame shorter than the clip at both ends, so `report` can say
+    /// that the export was widened by up to a frame. Such a widening is set to 0.
     func tell(_ report: inout ClipReport) {
         let frame = frameDuration / 1_000_000 + 1
         if report.widenedStart <= frame { report.widenedStart = 0 }

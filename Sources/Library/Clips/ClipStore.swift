@@ -35,8 +35,9 @@ package final class ClipStore: Sendable {
             self.isSuspended = isSuspended
         }
 
-        /// The recording on the disk is complete up to this frame number, exclusive. While the recorder runs, the last
-        /// second does not count, because frames with earlier presentation times, and audio, may still follow.
+        /// The number of the frame up to which the recording on the disk is complete, exclusive. While the recorder
+        /// runs, the last second does not count, because frames with earlier presentation times, and audio, may still
+        /// follow.
         var end: Int64 {
             let margin: Int64 = refusal == nil ? 1_000_000_000 : 0
             return TimeBase.nanoseconds.rescale(max(stretch.start, stretch.end - margin), to: program.rate.timeBase)
@@ -68,7 +69,7 @@ package final class ClipStore: Sendable {
     let source: Source
     let state = Mutex(State())
     /// The number of running commands that may need a recording. A recording that was begun only for clips continues
-    /// until they end. The lock is also held while that recording is ended; this call returns at once.
+    /// until these commands end. The lock is also held while that recording is ended, which returns at once.
     let commands = Mutex(0)
     /// The serial queue that begins the recording for clips, so that only one begins. It also checks whether the
     /// recording is still needed.
@@ -259,7 +260,7 @@ extension ClipStore {
     }
 
     private func measure(_ id: String) {
-        // If this fails, an export will report the error.
+        // If the measurement fails, an export will report the error.
         guard let row = row(id), row.audioOffset == nil, let offset = try? audioOffset(of: row) else { return }
         state.withLock { state in
             guard state.facts[id] != nil else { return }

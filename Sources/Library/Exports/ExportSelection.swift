@@ -131,7 +131,7 @@ package struct ExportSelection {
         return holes + (beingWritten.map { ["what is being written now, \($0), is not in it"] } ?? [])
     }
 
-    /// Returns `segments`, but of a damaged file and the copy that was salvaged from it only one. They count as one
+    /// Returns `segments` without duplicates: a damaged file and the copy that was salvaged from it count as one
     /// recording, as in `relay recordings verify`.
     private static func counted(_ segments: [CatalogueSegment], in directory: String) -> [CatalogueSegment] {
         let counted = SegmentSalvage.counted(segments.map(\.name)) { name in

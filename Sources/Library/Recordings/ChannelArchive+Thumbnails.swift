@@ -58,7 +58,8 @@ extension ChannelArchive {
         }
     }
 
-    /// The frame of `file` that is visible at `time`, in nanoseconds. It is decoded from the keyframe before it.
+    /// The frame of `file` that is visible at `time`, in nanoseconds. Decoding starts at the keyframe before that
+    /// frame.
     private func frame(of file: OpenFile, at time: Int64, _ width: Int) throws -> [UInt8] {
         let index: SegmentIndex
         do throws(SegmentReadFailure) {

@@ -43,7 +43,7 @@ package final class ChannelArchive: Sendable {
     let channel: String
     /// The source whose recordings these are; nil if they are recordings of the program.
     let source: String?
-    /// The rules by which the channel's files are deleted; nil if they are not.
+    /// The rules by which the channel's files are deleted; nil if retention deletes nothing.
     private let rules: RetentionRules?
     let logger: Logger
     let plans = DeletionPlans()

@@ -41,8 +41,8 @@ struct RangePlaylist {
             if fragment.frames > 0 || !hasFrames {
                 joined.duration += fragment.duration
             } else if end - duration > RangePlaylist.audioTail {
-                // Audio usually ends a little later than the frames that it belongs to; this adds no time to the piece.
-                // Audio that continues longer than that, without frames, adds its time.
+                // Audio usually ends a little later than the frames that it belongs to. Such audio adds no time to the
+                // piece. Audio that continues for longer without frames adds its time.
                 joined.duration = end
             }
             return joined

@@ -38,7 +38,8 @@ package struct RecordingList: Sendable, Encodable {
         package var source: String?
         /// What keeps a finished file from being deleted: `hold`, `clip`, `upload`; nil if nothing does.
         package var keptFor: [String]?
-        /// When retention deletes a finished file for its age, if nothing keeps it then; nil if age is no reason.
+        /// When a finished file becomes old enough for retention to delete it, unless something keeps the file then;
+        /// nil if retention does not delete the file for its age.
         package var deleteAfter: String?
 
         /// Creates an entry for a file; the other properties are set later.
@@ -101,7 +102,7 @@ package struct ArchivedFile: Sendable {
     package var name: String
     /// The file's media type.
     package var type: String
-    /// The number of bytes that can be read; of a file that is being written, those that are complete.
+    /// The number of bytes that can be read. In a file that is being written, only complete data can be read.
     package var size: Int64
     /// The strong entity tag, without quotes, of a file that does not change any more; nil for a file that is being
     /// written.

@@ -6,7 +6,7 @@ internal import Segmenter
 
 /// Tells what keeps a finished file from being deleted by retention, and when retention deletes it for its age.
 struct RecordingOutlook {
-    /// What keeps a file.
+    /// A reason why a file is kept.
     enum Keeper: String {
         /// An operator holds it.
         case hold
@@ -30,7 +30,7 @@ struct RecordingOutlook {
     }
 
     /// Returns when the file of `row` becomes too old, in milliseconds since 1970; nil if age is no reason to delete
-    /// it, or if that is later than a date can tell.
+    /// it, or if that time is after the year 9999.
     func expiry(of row: CatalogueSegment) -> Int64? {
         guard let rules, let limit = rules.maximumAge else { return nil }
         let age = max(limit, rules.minimumAge).inNanoseconds / 1_000_000

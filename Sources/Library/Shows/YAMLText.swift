@@ -14,7 +14,7 @@ enum YAMLText {
         return "\"\(characters.joined())\""
     }
 
-    /// Returns `text` without line breaks, for a comment, because a comment ends with its line.
+    /// Returns `text` without line breaks, for use in a YAML comment, which ends at the end of its line.
     static func plain(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.map { isSpecial($0) ? " " : $0 }))
     }

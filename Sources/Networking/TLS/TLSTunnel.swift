@@ -23,7 +23,7 @@ protocol SocketTunnel: AnyObject, Sendable {
 ///
 /// One thread serves all tunnels. The buffers of a tunnel are small. Data that the peer does not accept first stays in
 /// the near end, then in the output's queue. When the near end is released, the session is closed with `close_notify`;
-/// ``reset()`` closes it without.
+/// ``reset()`` closes it without `close_notify`.
 package final class TLSTunnel: SocketTunnel {
     private final class Tally: Sendable {
         let buffered = Atomic<Int>(0)

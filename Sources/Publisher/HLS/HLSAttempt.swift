@@ -122,8 +122,8 @@ extension HLSAttempt {
                 return drained()
             }
         } catch {
-            // This must come before the end is reported, because frames that are not in a file by then count as
-            // dropped.
+            // The written frames are counted before the end is reported, because frames that are not in a file by then
+            // count as dropped.
             account(writer)
             // The output was on air, so a directory that is no longer reachable counts as a lost connection.
             let kind = error.kind == .unreachable ? .lost : error.kind

@@ -30,8 +30,8 @@ final class RTMPAttempt: OutputAttempt {
     /// The number of connections that a login needs. The first has no credentials, the second has the user name, and
     /// the third has the response to the server's challenge.
     private static let loginConnections = 3
-    /// The maximum time from the attempt's start until the server accepts the stream. A server is usually frozen for
-    /// less time, so a server that recovers is used at once.
+    /// The maximum time from the attempt's start until the server accepts the stream. A server that hangs usually
+    /// recovers within this time, and is then used at once.
     private static let acceptTimeout = Duration.seconds(10)
 
     private let writer: RTMPWriter

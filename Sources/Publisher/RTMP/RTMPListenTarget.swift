@@ -11,9 +11,8 @@ package struct RTMPListenTarget: OutputTarget {
     private let pool: RTMPWriterPool
     private let stream: PacketStream
 
-    /// Creates the target for the output `name` from an `offer` whose port is open, or will be opened when the output
-    /// before it has left. Players get `stream`,
-    /// beginning with the current GOP; the queues of `pool` write to them.
+    /// Creates the target for the output `name` from an `offer` whose port is open, or will be opened when the previous
+    /// output has left. Players get `stream`, beginning with the current GOP; the queues of `pool` write to them.
     package init(offer: RTMPOffer, name: String, pool: RTMPWriterPool, stream: PacketStream) {
         self.offer = offer
         self.name = name

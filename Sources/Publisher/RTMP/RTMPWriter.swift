@@ -18,10 +18,14 @@ final class RTMPWriter: PacketServer {
         var outbound = OutboundBuffer()
     }
 
+    /// The maximum number of connections that the publishing thread serves itself. For so few connections a thread
+    /// switch costs more than the sending. Sending never blocks.
+    private static let mostServedAtOnce = 2
+
     let executor: QueueExecutor
     /// Only code on the writer's queue locks this value.
     let shared = Mutex(Shared())
-    /// The connections that are on air, oldest first. Only code on the writer's queue locks this value.
+    /// The connections that are on air, oldest first. Only code on the writer's queue changes this value.
     private let connections = Mutex<[RTMPConnection]>([])
     private let wakes = WakeFlag()
     private let clock: any MonotonicClock
@@ -50,10 +54,17 @@ final class RTMPWriter: PacketServer {
     /// Makes all connections send soon, because packets were added to their queues. May be called on any thread.
     /// Several calls in a row cause only one pass over the connections.
     func wake() {
-        if wakes.raise() { executor.queue.async { self.serve() } }
+        if wakes.raise() { executor.queue.async { self.pass() } }
     }
 
-    private func serve() {
+    /// Like ``wake()``, but a few connections send at once, on the calling thread. The call then waits for the work
+    /// that is on the writer's queue; this work is short, never blocks, and needs no lock of a program.
+    func serveAtOnce() {
+        guard connections.withLock({ $0.count }) <= Self.mostServedAtOnce else { return wake() }
+        if wakes.raise() { executor.queue.sync { pass() } }
+    }
+
+    private func pass() {
         wakes.lower()
         let now = clock.now
         let connections = connections.withLock { $0 }

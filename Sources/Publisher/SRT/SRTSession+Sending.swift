@@ -184,11 +184,11 @@ extension SRTSession {
         awaitReceipt(until: SRTSocket.now + (latency + 1000) * 1000)
     }
 
-    /// Waits until all messages are acknowledged, and then for the receiver's latency. A receiver that is closed drops
-    /// what it has not played yet. It may play even later than its latency: if the handshake reached it late, because
-    /// its clock starts with the handshake, or if its host is busy. ``playoutMargin`` allows for that. Messages that
-    /// remain unacknowledged long after that are given up, because with a packet filter losses at the very end are
-    /// never reported.
+    /// Waits until all messages are acknowledged, and then for the receiver's latency, because a receiver that is
+    /// closed drops what it has not played yet. A receiver can play even later than its latency: its clock starts with
+    /// the handshake, which may have reached it late, or its host may be busy. ``playoutMargin`` allows for that.
+    /// Messages that are still unacknowledged long after that are given up, because with a packet filter losses at the
+    /// very end are never reported.
     private func awaitReceipt(until limit: Int64) {
         guard phase == .lingering else { return }
         if socket.condition == .broken || SRTSocket.now > limit { return end(.drained) }

@@ -58,14 +58,14 @@ struct RTMPAnswers {
     mutating func acknowledge(_ count: Int) { control(3, UInt32(truncatingIfNeeded: count)) }
     mutating func announceWindow() { control(5, Self.windowBytes) }
 
-    /// A User Control message; `body` is four bytes.
+    /// Writes a User Control message; `body` is four bytes.
     mutating func user(_ event: UInt16, _ body: some Sequence<UInt8>) {
         message(type: 4, chunkStream: 2, stream: 0, body: [UInt8(event >> 8), UInt8(event & 0xFF)] + body)
     }
 
     mutating func user(_ event: UInt16, stream: UInt32) { user(event, Self.bigEndian(stream)) }
 
-    /// The answer to `connect`.
+    /// Writes the answer to `connect`.
     mutating func connected(transaction: Double, encoding: Double, capabilities: RTMPCapabilities) {
         var server: [(String, AMF0Value)] = [("fmsVer", .string("FMS/3,0,1,123")), ("capabilities", .number(31))]
         if capabilities.isEnhanced {
@@ -98,7 +98,7 @@ struct RTMPAnswers {
         command(writer, stream: 0)
     }
 
-    /// The answer to a command that failed: `_error`.
+    /// Writes `_error`, the answer to a command that failed.
     mutating func error(transaction: Double, _ status: Status) {
         var writer = AMF0Writer()
         writer.write("_error")
@@ -108,7 +108,7 @@ struct RTMPAnswers {
         command(writer, stream: 0)
     }
 
-    /// `onStatus`, on the message stream that it concerns.
+    /// Writes `onStatus` on the message stream that the status concerns.
     mutating func status(_ status: Status, stream: UInt32) {
         var writer = AMF0Writer()
         writer.write("onStatus")
@@ -118,7 +118,7 @@ struct RTMPAnswers {
         command(writer, stream: stream)
     }
 
-    /// `|RtmpSampleAccess`, without which Flash players refuse to play the stream.
+    /// Writes `|RtmpSampleAccess`, without which Flash players refuse to play the stream.
     mutating func allowSampleAccess(stream: UInt32) {
         var writer = AMF0Writer()
         writer.write("|RtmpSampleAccess")
@@ -135,7 +135,8 @@ struct RTMPAnswers {
         message(type: type, chunkStream: 2, stream: 0, body: Self.bigEndian(value))
     }
 
-    /// A message of one chunk. All messages of the server are shorter than the chunk size that it announces first.
+    /// Writes a message as one chunk. All messages of the server are shorter than the chunk size that it announces
+    /// first.
     private mutating func message(type: UInt8, chunkStream: UInt8, stream: UInt32, body: [UInt8]) {
         let count = UInt32(body.count)
         bytes += [chunkStream, 0, 0, 0, UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF), type]

@@ -43,7 +43,7 @@ final class RTMPEndpoint: Sendable {
         return isSameRole && isSameName && isSameKey
     }
 
-    /// Compares all bytes of `given`, so that the time does not depend on where they differ.
+    /// Compares all bytes of `given`, so that the time does not depend on the position of the first difference.
     static func isEqual(_ given: String, _ secret: String) -> Bool {
         let (given, secret) = (Array(given.utf8), Array(secret.utf8))
         var difference = given.count ^ secret.count

@@ -206,7 +206,7 @@ final class RTMPListener: Sendable {
         next?()
     }
 
-    /// Counts a wrong stream key that a client from `network` showed.
+    /// Counts a wrong stream key that a client from `network` presented.
     func recordWrongKey(from network: ClientNetwork) {
         if let report = keys.record(from: network) { warning("RTMP at \(name): \(report)") }
     }
@@ -237,7 +237,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Whether all streams of the port are offered at one of these addresses.
+    /// Whether each stream of the port is offered at one of these addresses.
     func offersOnly(_ addresses: Set<String>) -> Bool {
         let urls = state.withLock { $0.endpoints.map(\.url) }
         return urls.allSatisfy { $0.role == .output && addresses.contains($0.description) }

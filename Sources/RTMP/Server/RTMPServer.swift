@@ -66,7 +66,8 @@ package final class RTMPServer: Sendable {
     private let notice: @Sendable (String) -> Void
     private let warning: @Sendable (String) -> Void
     private let state = Mutex(State())
-    /// Locked while a port is opened, because opening can have to wait until the same port is closed.
+    /// Locked while a port is opened, because the opening may have to wait until an earlier listener has closed this
+    /// port.
     private let opening = Mutex<Void>(())
 
     /// A server without listeners. `notice` is called on any thread with messages for an operator, each one sentence
@@ -85,7 +86,7 @@ package final class RTMPServer: Sendable {
         keys = StreamKeyGuard(clock: clock)
     }
 
-    /// The number of clients that requested an unknown stream, or showed a wrong key for a stream.
+    /// The number of clients that requested an unknown stream, or presented a wrong key for a stream.
     package var wrongKeys: UInt64 { keys.wrongKeys }
 
     /// Receives the stream at `url`, which is an input, for `receiver`. `identity` is the certificate for a secure
@@ -109,8 +110,9 @@ package final class RTMPServer: Sendable {
             RTMPEndpoint(url, .offer(host), authorization: authorization, isSuccessor: isSuccessor), identity)
     }
 
-    /// Whether the stream at `url` can be offered as soon as the streams that are offered at the addresses `leaving`
-    /// end. Until then their listeners use the port at another local address, or with another TLS setting.
+    /// Whether the stream at `url` cannot be offered now, but can be offered when the streams at the addresses
+    /// `leaving` have ended. Until then their listeners use the port at another local address, or with another TLS
+    /// setting.
     package func isBlocked(_ url: RTMPListenURL, onlyBy leaving: Set<String>) -> Bool {
         let place = Place(host: url.host, port: url.port)
         let others = state.withLock { state in

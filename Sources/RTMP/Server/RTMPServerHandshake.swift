@@ -54,7 +54,7 @@ struct RTMPServerHandshake {
         return answer
     }
 
-    /// S1 and S2.
+    /// Returns S1 and S2. `first` is the client's C1.
     private mutating func reply(to first: [UInt8]) -> [UInt8] {
         // A client whose version is not 0 can have included a digest; such a client also verifies ours.
         if first[4..<8].contains(where: { $0 != 0 }) {

@@ -33,7 +33,7 @@ package struct RTMPServerSession {
         case busy
         /// The maximum number of clients is playing the stream.
         case full
-        /// There was no decision in time, or the request cannot be served now.
+        /// No decision was made in time, or the request cannot be served now.
         case failed
     }
 

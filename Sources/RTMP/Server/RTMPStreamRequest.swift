@@ -76,7 +76,7 @@ package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, 
         self.app = Self.trimmed(app)
         self.name = Self.trimmed(name)
         query = nameQuery ?? appQuery ?? ""
-        // The name is written to logs and passed to authorization programs, so it has printable ASCII only.
+        // The client's name is written to logs and passed to authorization programs, so it has printable ASCII only.
         let printable = client.unicodeScalars.filter { (0x20..<0x7F).contains($0.value) }
         self.client = printable.prefix(100).reduce(into: "") { $0.unicodeScalars.append($1) }
         self.capabilities = capabilities

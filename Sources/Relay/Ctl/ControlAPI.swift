@@ -142,9 +142,11 @@ extension ControlAPI {
         return "/v1/channels/\(Self.encoded(only))"
     }
 
-    /// Returns the query of a request for the entries of a list between two times; empty if neither is given.
-    static func query(from: String?, to: String?) -> String {
-        let bounds = [("from", from), ("to", to)].compactMap { name, time in time.map { "\(name)=\(encoded($0))" } }
+    /// Returns the query of a request for the entries of a list between two times, at most `limit`; empty if none of
+    /// these is given.
+    static func query(from: String?, to: String?, limit: Int? = nil) -> String {
+        let given = [("from", from), ("to", to), ("limit", limit.map { String($0) })]
+        let bounds = given.compactMap { name, value in value.map { "\(name)=\(encoded($0))" } }
         return bounds.isEmpty ? "" : "?" + bounds.joined(separator: "&")
     }
 

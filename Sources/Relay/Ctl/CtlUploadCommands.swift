@@ -25,9 +25,18 @@ struct CtlUploadListCommand: CtlSubcommand {
     @Option(help: ArgumentHelp("Only what was handed over before this time, in UTC.", valueName: "time"))
     var to: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "List at most this many, the newest: 1,000 without it, 10,000 at most.", valueName: "number"))
+    var last: Int?
+
+    func validate() throws {
+        if let last, !(1...10_000).contains(last) { throw ValidationError("--last is 1 to 10000.") }
+    }
+
     func perform(_ api: ControlAPI) async throws {
         let path = try await api.path(ofChannel: channel.channel) + "/uploads"
-        let answer = try await api.ask("GET", path + ControlAPI.query(from: from, to: to))
+        let answer = try await api.ask("GET", path + ControlAPI.query(from: from, to: to, limit: last))
         try put(answer, as: CtlUploads.self, \.text)
     }
 }

@@ -13,7 +13,7 @@ struct RecordingsUploadsCommand: BlockingCommand {
         abstract: "Lists what was handed over, where and when, also files that were deleted since.",
         discussion: """
             Each line has the time in UTC, the size, the SHA-256, the channel, the name of the file, and the place of the \
-            copy or the program that was run for it. The newest 100,000 of each channel are kept.
+            copy or the program that was run for it. The last 100,000 of each channel are kept.
             """)
 
     @OptionGroup var options: RecordingsOptions

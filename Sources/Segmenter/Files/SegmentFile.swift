@@ -96,7 +96,7 @@ final class SegmentFile {
     /// How long after its end a fragment still waits for the leading track if that track is silent, in nanoseconds. The
     /// time is longer than the distance between the tracks in most programs, but so short that a crash loses at most
     /// 0.6 s.
-    private static let patience: Int64 = 50_000_000
+    static let patience: Int64 = 50_000_000
 
     /// Creates the file in its directory, `parent`, and writes its head. Throws if the file exists.
     init(_ settings: SegmentFileSettings, in parent: FileDescriptor, start: SegmentStart) throws(FileFailure) {
@@ -186,6 +186,10 @@ final class SegmentFile {
         gather(packet)
         return elapsed
     }
+
+    /// The decoding time of the packet with which the pending packets are written, in nanoseconds; nil if no packet is
+    /// pending. A packet of a track that is not the leading one has to be later by ``patience``.
+    var collectsUntil: Int64? { hasPending ? fragmentEnd : nil }
 
     /// Returns how long, in nanoseconds, the pending packets can still wait for the packet that ends their fragment;
     /// nil if no packet is pending.

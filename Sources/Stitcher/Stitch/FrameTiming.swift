@@ -35,8 +35,8 @@ struct FrameTiming: Equatable {
     /// for reordering (ITU-T H.264, A.3.1).
     private static let reorderLimit = 16
 
-    /// The number of usable frames, and their timing. The last few frames are not usable if they follow a gap while all
-    /// frames before the gap have a constant rate: in such a file, frames at the end are missing.
+    /// The number of usable frames, and their timing. If all frames before a gap have a constant rate and only a few
+    /// frames follow the gap, these few are not usable: in such a file, frames at the end are missing.
     static func whole(_ times: [Int64], _ base: TimeBase, average: FrameRate?) -> (count: Int, timing: FrameTiming) {
         let timing = FrameTiming(times, base, average: average)
         let frame = timing.rate.timeBase.rescale(1, to: base)

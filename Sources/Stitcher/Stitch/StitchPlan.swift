@@ -146,8 +146,8 @@ package struct StitchPlan: Sendable {
     /// encoded as often as it is shown.
     private static let longestHold = Duration.seconds(12 * 3600)
 
-    /// Moves `next` to its time on air, if `next` and the first clip have such a time and the time of `next` is after
-    /// the end of the previous clip. Until that time, the last frame of the previous clip is frozen.
+    /// Moves `next` to its time on air, if that is after the end of the previous clip. The last frame of the previous
+    /// clip is frozen until then. Does nothing if `next` or the first clip has no time on air.
     private mutating func hold(
         until next: inout Clip, _ clips: [StitchClip], _ sources: [StitchSource]
     ) throws(ClipFailure) {
@@ -267,7 +267,7 @@ package struct StitchPlan: Sendable {
         let entry = continues ? 0 : cut.entry(after: begin)
         var exit = cut.end(before: end, from: entry)
         if let last = cut.latest(entry..<exit), last + 1 < stop {
-            // The encoded frames that follow begin with a keyframe, so the copy must not end with one.
+            // The encoded frames that follow begin with a keyframe, so the copied frames must not end with a keyframe.
             exit = cut.exit(before: end, from: entry)
         }
         guard exit > entry, let from = cut.earliest(entry..<exit), let last = cut.latest(entry..<exit) else {

@@ -50,7 +50,7 @@ package struct StitchClip: Sendable, Equatable {
     package var airtime: Duration?
     /// The transition to this clip; nil means a cut. The first clip has no transition.
     package var transition: StitchTransition?
-    /// By how much the clip's audio is moved later; a negative value moves it earlier.
+    /// The delay that is added to the clip's audio; a negative value moves the audio earlier.
     package var audioOffset = Duration.zero
     /// The title of the clip's chapter; nil means the file's name.
     package var title: String?

@@ -46,7 +46,8 @@ package struct StitchSource: Sendable {
         /// exist if the program that cut the file counted frames in decoding order.
         package var torn = 0
         /// Frames other than keyframes at which decoding can begin, by their numbers in decoding order: recovery points
-        /// in open GOPs of H.264. Frames that are shown before such a frame cannot be decoded.
+        /// in open GOPs of H.264. If decoding begins at such a frame, frames that are shown before it cannot be
+        /// decoded.
         package var openEntries: Set<Int> = []
         /// The numbers, in decoding order, of keyframes that must follow frames of their own stream, because frames
         /// after them refer to frames before them. These are the CRA frames of HEVC (ITU-T H.265, 7.4.2.2).

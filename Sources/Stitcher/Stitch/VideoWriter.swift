@@ -132,8 +132,8 @@ final class VideoWriter {
             if encoder == nil, ahead == 0 { try resume(at: plan.clips[clip].place + index) }
             if ahead > 0 {
                 ahead -= 1
-                // The last of these frames are rendered nevertheless, because filters need them to render the next
-                // frame.
+                // Frames that an earlier run encoded are not rendered, except for the last few, which filters need to
+                // render the next frame.
                 if ahead < Self.remembered { _ = try renderer.frame(index, of: clip) }
                 continue
             }

@@ -339,8 +339,8 @@ extension Director {
             (first, end) = (first - 1, change.frame)
         }
         let (now, before) = (state.changes[current], Array(state.changes[first..<current]))
-        // The change that is visible now is kept: a change at the next frame can still be replaced by another change,
-        // which then begins with the frame that is visible now.
+        // The change that is visible now is kept, because another change can still replace a change at the next frame;
+        // its transition then begins with the frame that is visible now.
         let shown = state.changes.lastIndex { $0.frame < next } ?? 0
         state.changes.removeFirst(min(first, shown))
         return (now, before)

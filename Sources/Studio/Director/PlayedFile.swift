@@ -16,6 +16,6 @@ package enum WhenOff: String, Sendable, CaseIterable {
     case keep
     /// The file is paused.
     case pause
-    /// The file is closed, and begins again from its start.
+    /// The file is closed. It begins again from its start when it is next visible or audible.
     case close
 }

@@ -12,7 +12,7 @@ struct RunDownPlace: Sendable, Equatable {
     /// How many times the run-down has reached its end before.
     var pass: Int64 = 0
     /// The frame from which times are counted: the first frame of the run-down, or a later frame at which a segment
-    /// began at a time that was not known in advance.
+    /// began, if its time was not known in advance.
     var anchor: FrameIndex
     /// The time from the anchor to the segment's beginning.
     var offset = Duration.zero

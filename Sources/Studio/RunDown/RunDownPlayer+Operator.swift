@@ -77,8 +77,8 @@ extension RunDownPlayer {
         if let clip = kept.place.clip.flatMap({ clips[$0] }), let started = clip.started,
             var file = runDown.segments[kept.place.segment].clip
         {
-            // The held file continues to play, so it is opened again at the frame that was visible last. If the file
-            // had ended before, that is its last frame.
+            // The held file continues to play, so it is opened again at the frame that was visible last, which is its
+            // last frame if the file had ended before the hold.
             let seen = max(0, min(frame, clip.end.map { FrameIndex($0.number - 1) } ?? frame) - started)
             file.start = clip.start + rate.timeBase.duration(seen)
             let again = prepare(file)

@@ -228,8 +228,8 @@ package struct RunDownPlayer: Sendable {
 // MARK: Views
 
 extension RunDownPlayer {
-    /// Puts the view on air that is due at `place` and `frame`, by the segment's transition unless another one is
-    /// given.
+    /// Puts on air the view that is due at `place` and `frame`. Uses the transition `change` if it is given, otherwise
+    /// the segment's transition.
     mutating func show(_ place: RunDownPlace, at frame: FrameIndex, by change: RunDown.Change? = nil) {
         let segment = runDown.segments[place.segment]
         view = views(of: place, before: frame)

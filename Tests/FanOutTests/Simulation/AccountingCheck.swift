@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Checks that each packet that an output was given is sent, dropped and counted, or waits.
+/// Checks that each packet that an output was given was taken by an attempt, was dropped and counted, or still waits.
 struct AccountingCheck {
-    /// Packets that count nowhere, because the output had not joined the program.
+    /// The number of packets that are not counted anywhere, because the output had not joined the program.
     private(set) var missing = 0
     private var mayMiss: Bool
 
-    /// `mayMiss` tells whether the output has not joined the program yet.
+    /// `mayMiss` tells whether the output has not joined the program yet, so that packets may be missing from its
+    /// counts.
     init(mayMiss: Bool) { self.mayMiss = mayMiss }
 
-    /// Returns what is wrong after `fed` packets, of which the attempts took `taken`; nil if nothing is.
+    /// Checks the counts after `fed` packets, of which the attempts took `taken`. Returns the fault, or nil.
     mutating func fault(fed: Int, taken: Int, dropped: Int, waiting: Int, isJoining: Bool) -> String? {
         let (before, could) = (missing, mayMiss)
         (missing, mayMiss) = (fed - taken - dropped - waiting, isJoining)

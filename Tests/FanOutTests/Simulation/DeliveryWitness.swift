@@ -4,7 +4,7 @@ import FanOut
 import Media
 import Synchronization
 
-/// Notes what a stream delivers to each of its consumers.
+/// Records the packets that a stream delivers to each of its consumers.
 final class DeliveryWitness: PacketConsumer {
     private let delivered = Mutex<[EncodedPacket]>([])
 
@@ -13,7 +13,7 @@ final class DeliveryWitness: PacketConsumer {
         return nil
     }
 
-    /// What was delivered since the last call.
+    /// Returns the packets that were delivered since the last call.
     func take() -> [EncodedPacket] {
         delivered.withLock { delivered in
             defer { delivered = [] }

@@ -4,31 +4,30 @@ import Media
 
 @testable import FanOut
 
-/// Checks that an output does not stay in a state without a way out, and that frames flow when nothing prevents it.
+/// Checks that an output leaves every state in which it waits, and that it sends frames when nothing prevents it.
 struct LivenessCheck {
-    /// What the check looks at.
+    /// The values that are checked after a step of the simulation.
     struct Moment {
         let now: Int64
         let snapshot: OutputSnapshot
         let last: SentRecord.Sent?
         let program: SimulatedProgram
         let shape: SimulatedOutput.Shape
-        /// Whether the network passes, all peers accept and read, and the encoder makes the keyframes that are
-        /// requested.
+        /// Whether the network is up, all peers accept and read, and the encoder makes the requested keyframes.
         let isFavorable: Bool
     }
 
     private static let second: Int64 = 1_000_000_000
-    /// How long everything must have been favorable.
+    /// How long everything must have been favorable before frames must flow.
     private static let calm = 5 * second
     /// Tolerance for the steps of a simulation and for answers.
     private static let grace = 3 * second / 2
     /// The longest wait for a requested keyframe.
     private static let keyframePatience = 40 * second
-    /// How long an output remembers its requests.
+    /// After this time without a keyframe request, earlier requests do not lengthen an output's wait any more.
     private static let requestMemory = 300 * second
-    /// The longest time off air while everything is favorable: the wait after a refusal, and an attempt that had begun
-    /// before.
+    /// The longest time off air while everything is favorable. It is the sum of the wait after a refusal, and of an
+    /// attempt that had begun earlier and gets no answer.
     private static let longestAbsence = 60 * second + SimulatedAttempt.acceptTimeout + calm
 
     private var favorableSince: Int64?
@@ -38,7 +37,7 @@ struct LivenessCheck {
     private var stillSince: Int64?
     private var (requests, lastRequest) = (0, Int64.min / 2)
 
-    /// Returns what is wrong at `moment`, which follows the previous one.
+    /// Returns the faults that the output shows at `moment`. Moments must be passed in order of time.
     mutating func faults(at moment: Moment) -> [String] {
         let isLive = moment.snapshot.machine.state.name == .live
         Self.keep(&favorableSince, moment.isFavorable, moment.now)
@@ -60,7 +59,7 @@ struct LivenessCheck {
         since = holds ? since ?? now : nil
     }
 
-    /// Each state that waits has an end.
+    /// Checks that each wait of the output ends in time.
     private func deadline(_ moment: Moment) -> String? {
         let (now, attempt) = (moment.now, moment.snapshot.attempt)
         switch moment.snapshot.machine.state {
@@ -77,7 +76,7 @@ struct LivenessCheck {
         }
     }
 
-    /// A candidate that was accepted takes over at the next keyframe.
+    /// Checks that a candidate that was accepted takes over at the next keyframe.
     private func takeover(_ moment: Moment) -> String? {
         guard case .live = moment.snapshot.machine.state, let candidate = moment.snapshot.machine.candidate else {
             return nil
@@ -91,26 +90,26 @@ struct LivenessCheck {
         return moment.now > keyframe + Self.grace ? "the candidate does not take over at the keyframe" : nil
     }
 
-    /// The primary is probed while another address is on air.
+    /// Checks that the primary is probed while the output is on air at another address.
     private func failback(_ moment: Moment) -> String? {
         guard let since = awaySince else { return nil }
         let longest = 16 * moment.shape.primaryInterval.inNanoseconds + Self.grace
         return moment.now - since > longest ? "the primary is not probed" : nil
     }
 
-    /// A keyframe that the output waits for is requested.
+    /// Checks that the output requests the keyframe that it waits for.
     private func keyframe(_ moment: Moment) -> String? {
         guard let since = needySince else { return nil }
         return moment.now - since > Self.keyframePatience + Self.calm ? "no keyframe is requested" : nil
     }
 
-    /// A receiver that gets still frames need not wait, unless the output has asked for a keyframe lately.
+    /// Checks that a keyframe is requested at once if the receiver's video is frozen and there was no recent request.
     private func still(_ moment: Moment) -> String? {
         guard let since = stillSince, since - lastRequest > Self.requestMemory else { return nil }
         return moment.now - since > Self.grace ? "a still frame stands, and no keyframe is requested" : nil
     }
 
-    /// Live means that bytes move: a peer that takes none for long is given up.
+    /// Checks that an output on air sends packets, and that a peer that takes no bytes for long is given up.
     private func movement(_ moment: Moment) -> String? {
         guard case .live(let since) = moment.snapshot.machine.state else { return nil }
         let mark = max(since, moment.last?.time ?? 0)
@@ -119,7 +118,8 @@ struct LivenessCheck {
         return moment.now > keyframe + longest ? "is live, and nothing moves" : nil
     }
 
-    /// While everything is favorable, the output on air sends frames that are as new as its queue allows.
+    /// Checks that, while everything is favorable, the output on air sends frames that are as new as its queue's limits
+    /// allow.
     private func flow(_ moment: Moment) -> String? {
         guard case .live(let since) = moment.snapshot.machine.state, let favorableSince,
             moment.now - favorableSince >= Self.calm, moment.snapshot.attempt?.isDead == false,
@@ -133,7 +133,7 @@ struct LivenessCheck {
         return moment.now - last.published > oldest ? "the frames that flow are too old" : nil
     }
 
-    /// While everything is favorable, the output comes on air.
+    /// Checks that the output goes on air while everything is favorable.
     private func absence(_ moment: Moment) -> String? {
         switch moment.snapshot.machine.state {
         case .connecting, .backingOff, .refused: break

@@ -5,18 +5,18 @@ import TestSupport
 
 @testable import FanOut
 
-/// Random events for one state machine, in any order, also of attempts that are long over. A model carries out its
-/// actions and checks them.
+/// Sends random events to a state machine, in any order, also events of attempts that ended long ago. A model carries
+/// out the machine's actions and checks them.
 struct MachineWalk {
     private var machine: OutputStateMachine
     private var random: SeededRandom
-    /// Whether the output may have receivers that call: only one without a backup has.
+    /// Whether the output may listen for receivers. Only an output without a backup may.
     private let mayAwaitCallers: Bool
     private var now: Int64 = 0
-    /// The attempts that were begun and not ended.
+    /// The attempts that have begun and not ended.
     private var attempts: Set<Int> = []
     private var begun = 0
-    /// When which attempt is due, when which probe is due, and when the end is due.
+    /// The times at which the next attempt, the next probe and the deadline of the end are due.
     private var waits: [(due: Int64, attempt: Int)] = []
     private var probes: [(due: Int64, number: Int)] = []
     private var deadline: Int64?
@@ -34,8 +34,8 @@ struct MachineWalk {
         (self.random, mayAwaitCallers) = (random, !hasBackup)
     }
 
-    /// Walks up to `steps` events. Returns the first fault, and after how many events it came. An output that ends is
-    /// followed by another.
+    /// Sends up to `steps` events. Returns the first fault, with the number of events before it. When the output has
+    /// ended, a new state machine continues the walk.
     mutating func run(steps: Int) -> String? {
         for step in 0..<steps {
             if hasEnded { self = MachineWalk(seed: random.next()) }
@@ -55,7 +55,7 @@ struct MachineWalk {
 extension MachineWalk {
     private mutating func event() -> OutputStateMachine.Event {
         if let event = dueEvent() { return event }
-        // Mostly an attempt that exists, and sometimes one that is over or never was.
+        // Mostly the number of an attempt that exists, and sometimes of one that has ended or never existed.
         let attempt = attempts.sorted().randomElement(using: &random) ?? 0
         let isKnown = Int.random(in: 0..<5, using: &random) > 0
         let number = isKnown ? attempt : Int.random(in: 0...begun + 1, using: &random)
@@ -136,7 +136,7 @@ extension MachineWalk {
         if next == attempt { next = nil }
     }
 
-    /// The candidate is fed, and the attempt that was on air is retired.
+    /// Records that the candidate gets the new packets, and that the attempt that was on air is retired.
     private mutating func tookOver(_ attempt: Int) {
         guard machine.current?.attempt == attempt, machine.candidate == nil else { return }
         next = nil

@@ -3,12 +3,12 @@
 import TestSupport
 import Testing
 
-/// Machines that make the faults: networks that cut, delay and forget, servers that close, refuse, restart, answer late
-/// and read slowly, operators at any moment. A failure names its seed; `RELAY_TEST_SEED` walks it again, and
-/// `RELAY_SIMULATION_STEPS` walks more of them.
+/// Simulations in which networks lose connections, delay data and forget connections; servers close, refuse, restart,
+/// answer late and read slowly; and operators act at any moment. A failure names its seed. `RELAY_TEST_SEED` repeats
+/// the walk with that seed, and `RELAY_SIMULATION_STEPS` sets the number of steps and so the number of walks.
 @Suite("Simulated outputs")
 struct OutputSimulationTests {
-    /// A walk takes some minutes of a program.
+    /// Each walk simulates some minutes of a program.
     private static let settings = SimulationSettings(steps: 2500, usualSeeds: 10)
 
     @Test(

@@ -5,21 +5,21 @@
 /// The state of an output at one moment of a simulation.
 struct OutputSnapshot: Sendable {
     let machine: OutputStateMachine
-    /// The attempt on air, or the one that connects.
+    /// The attempt that is on air or connecting.
     let attempt: SimulatedAttempt?
-    /// The attempt beside the one on air.
+    /// The candidate: a second attempt while another attempt is on air.
     let candidate: SimulatedAttempt?
     let isFed: Bool
-    /// Whether some packets that the output does not get do not count.
+    /// Whether the output has not joined the program, so that packets that it does not get are not counted.
     let isJoining: Bool
-    /// Packets in the output's queues.
+    /// The number of packets in the output's queues.
     let waiting: Int
-    /// Packets that the queues dropped.
+    /// The number of packets that the queues dropped.
     let dropped: Int
     let needsKeyframe: Bool
-    /// Whether receivers get at most still frames until that keyframe.
+    /// Whether the receivers' video is frozen until the next keyframe.
     let standsStill: Bool
-    /// Number of keyframes that the output requested.
+    /// The number of keyframes that the output requested.
     let requests: Int
 
     init(_ lanes: OutputAttempts) {

@@ -4,11 +4,11 @@ import TestSupport
 
 @testable import FanOut
 
-// What happens to outputs: to their networks and peers, and by their operators.
+// Disturbances of outputs: of their networks and peers, and by their operators.
 extension OutputWalk {
     private static let second = 1_000_000_000.0
 
-    /// Does something about once per second, if it is not a time of calm.
+    /// Disturbs an output about once per second, except in a calm period.
     func disturb() {
         let now = context.clock.now
         guard now >= calmUntil, Int64.random(in: 0..<1_000_000_000, using: &random) < context.program.interval else {
@@ -32,7 +32,7 @@ extension OutputWalk {
         }
     }
 
-    /// A time in nanoseconds from 0.05 to 60 s, of any order of magnitude.
+    /// A random time in nanoseconds, from 0.05 s to 60 s. Short times are as likely as long ones.
     private func span() -> Int64 {
         let longest: Double = random.pick([0.1, 0.3, 1, 3, 10, 60])
         return Int64(Double.random(in: 0.5...1, using: &random) * longest * Self.second)
@@ -59,7 +59,7 @@ extension OutputWalk {
         case 3: peer.change { $0.delay = (wait, until) }
         case 4: peer.change { $0.isExclusive.toggle() }
         default:
-            // A restart.
+            // The server restarts.
             peer.endConnections(.closed)
             peer.change { $0.answer = (.refuseConnection, until) }
         }
@@ -72,13 +72,13 @@ extension OutputWalk {
         context.program.change { ($0.gop, $0.grantsRequests) = (gop, grants) }
     }
 
-    /// Another output takes the place of `output`.
+    /// Removes `output` and adds another output.
     private func replace(_ output: SimulatedOutput) {
         remove(output)
         addOutput()
     }
 
-    /// Ends all disturbances for a while, so that every output must come on air.
+    /// Ends all disturbances for a while, so that every output must go on air.
     private func calm() {
         isGranted = true
         context.program.change { $0.grantsRequests = true }

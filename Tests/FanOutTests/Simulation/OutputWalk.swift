@@ -5,10 +5,11 @@ import TestSupport
 
 @testable import FanOut
 
-/// One walk of the simulation of outputs. A program is published to an output whose target is perfect, and to outputs
-/// whose peers, networks and operators do what the seed says. After each frame all of them are checked.
+/// One walk of the simulation of outputs. A program is published to an output whose target has no faults, and to
+/// outputs whose peers, networks and operators are disturbed as the seed determines. All outputs are checked after each
+/// frame.
 final class OutputWalk {
-    /// How long an output that is removed may take to end.
+    /// How long a removed output may take to end.
     static let teardown: Int64 = 2_600_000_000
 
     let context: SimulationContext
@@ -20,9 +21,9 @@ final class OutputWalk {
     private let steady: SimulatedOutput
     let stream: PacketStream
     private let witness = DeliveryWitness()
-    /// Whether requested keyframes are made.
+    /// Whether the encoder makes the keyframes that are requested.
     var isGranted = true
-    /// Until when nothing is disturbed.
+    /// The time before which nothing is disturbed.
     var calmUntil: Int64 = 0
     private var number = 0
 
@@ -40,7 +41,7 @@ final class OutputWalk {
         for _ in 0..<2 { addOutput() }
     }
 
-    /// Walks `steps` frames, or up to the first fault, and ends all outputs. Returns the faults.
+    /// Simulates `steps` frames, or fewer if there is a fault, and then ends all outputs. Returns the faults.
     func run(steps: Int) -> [String] {
         for _ in 0..<steps where context.faults.isEmpty { step() }
         if context.faults.isEmpty { finish() }
@@ -57,7 +58,7 @@ final class OutputWalk {
         return shape
     }
 
-    /// The frames of 0.2 to 20 s, or of a GOP that hardly ends by itself.
+    /// The number of frames in a GOP of 0.2 s to 20 s, or of 200 s, so that regular keyframes are rare.
     static func gop(_ framesPerSecond: Int64, _ random: inout SeededRandom) -> Int64 {
         framesPerSecond * random.pick([1, 5, 10, 20, 50, 100, 1000]) / 5
     }
@@ -66,7 +67,7 @@ final class OutputWalk {
 // MARK: Outputs
 
 extension OutputWalk {
-    /// Adds an output. After the first frame it joins a program that runs.
+    /// Adds an output. If frames were already published, the output joins the running program.
     func addOutput() {
         number += 1
         var shape = SimulatedOutput.Shape()
@@ -87,7 +88,7 @@ extension OutputWalk {
 
     private func limits(_ duration: Duration) -> QueueLimits { .live.scaled(to: duration) }
 
-    /// Limits of a few keyframes' bytes.
+    /// Queue limits of only a few keyframes.
     private var tight: QueueLimits {
         var limits = QueueLimits.live
         limits.maximumBytes = 40_000
@@ -127,7 +128,8 @@ extension OutputWalk {
         leaving.removeAll(where: \.hasEnded)
     }
 
-    /// No disturbance of another output reaches the steady one: it has sent each packet that was delivered, once.
+    /// Checks that disturbances of other outputs do not affect the undisturbed output: it must have sent each delivered
+    /// packet once.
     private func checkSteady() {
         let now = context.clock.now
         guard now > 1_000_000_000 else { return }
@@ -136,14 +138,14 @@ extension OutputWalk {
             return context.faults.add("is \(snapshot.machine.state.name), and drops or waits", of: steady.name, at: now)
         }
         let tracks = context.program.description.tracks.count
-        // With frames, audio waits for the next one.
+        // With ``PacketStream/Delivery/withFrames``, one audio packet may still wait for the next frame.
         let least = Int(context.program.count) * tracks - 1
         guard steady.record.sentCount >= least else {
             return context.faults.add("misses a packet", of: steady.name, at: now)
         }
     }
 
-    /// Ends all outputs at the end of the program. Nothing is published any more, and the clock runs on.
+    /// Ends all outputs at the end of the program. No more packets are published, and the clock continues to run.
     private func finish() {
         let start = context.clock.now
         stream.finish()

@@ -5,8 +5,8 @@ import TestSupport
 
 @testable import FanOut
 
-/// Random pushes and pops of one queue, and random losses and returns of its output, as the seed says. After each step
-/// the queue is checked.
+/// Pushes and pops packets of one queue at random, and puts its output on air and off air at random, as the seed
+/// determines. The queue is checked after each step.
 struct QueueWalk {
     private let clock = SimulatedClock()
     private let program: SimulatedProgram
@@ -16,14 +16,15 @@ struct QueueWalk {
     private var wire = WireCheck()
     private var accounting: AccountingCheck
     private var isOnAir = false
-    /// The most packets that the output takes in a step.
+    /// The maximum number of packets that the output takes in a step.
     private var greed = 3
     private var (pushed, popped) = (0, 0)
-    /// Bytes and nanoseconds of the GOP with which the output joined, which may exceed the limits.
+    /// The size and the duration (nanoseconds) of the GOP with which the output joined. They may exceed the limits.
     private var head = (bytes: 0, duration: Int64(0))
-    /// The steps that remain in which the queue is emptied after each push, and nothing else happens.
+    /// The remaining steps of the present calm period. In a calm period the queue is emptied after each push, and
+    /// nothing is disturbed.
     private var calmSteps = 0
-    /// Whether a keyframe came in the calm, and what was lost up to then.
+    /// Whether a keyframe came in the present calm period, and the number of packets that were lost until then.
     private var (hasKeyframe, lossesBefore): (Bool, Int?) = (false, nil)
     private var fault: String?
 
@@ -45,7 +46,7 @@ struct QueueWalk {
         if queue.isJoining, Bool.random(using: &self.random) { join() }
     }
 
-    /// Walks up to `steps` steps. Returns the first fault, and when it came.
+    /// Makes up to `steps` steps. Returns the first fault and its step.
     mutating func run(steps: Int) -> String? {
         for step in 0..<steps {
             advance()
@@ -55,7 +56,7 @@ struct QueueWalk {
         return nil
     }
 
-    /// The output joins a running program on air, with its current GOP.
+    /// Lets the output join a running program, with its current GOP.
     private mutating func join() {
         var history = PacketHistory()
         for _ in 0..<Int.random(in: 0..<300, using: &random) {
@@ -78,7 +79,7 @@ extension QueueWalk {
     private mutating func advance() {
         if calmSteps == 0, Int.random(in: 0..<60, using: &random) == 0 { disturb() }
         let isCalm = calmSteps > 0
-        // A burst, as of a playlist's segment, or the next frame.
+        // Either a burst of packets, like that of a playlist's segment, or the next frame.
         let frames = !isCalm && Int.random(in: 0..<50, using: &random) == 0 ? 100 : 1
         for _ in 0..<frames { push() }
         clock.run(until: clock.now + Int64(frames) * program.interval, afterEach: {})
@@ -127,13 +128,13 @@ extension QueueWalk {
         }
     }
 
-    /// Another decoder gets what follows, if the output was off air or goes off air.
+    /// Starts to check for a new decoder if the output was off air or goes off air.
     private mutating func begin(onAir: Bool) {
         if !isOnAir || !onAir { wire = WireCheck() }
         isOnAir = onAir
     }
 
-    /// Packets that the output does not get: those that were dropped, and those that count nowhere.
+    /// The number of packets that the output did not get: the dropped packets and the packets that are not counted.
     private var losses: Int { queue.drops.packets + accounting.missing }
 }
 
@@ -155,7 +156,7 @@ extension QueueWalk {
     private func bounds(_ status: QueueStatus) -> String? {
         if status.bytes > limits.maximumBytes + head.bytes { return "\(status.bytes) bytes are queued" }
         let longest = (limits.maximumDuration.inNanoseconds + head.duration) / 1_000_000
-        // Media that came ahead of its time does not count as queued.
+        // Media that arrived ahead of time does not count as queued.
         if !limits.takesBursts, status.milliseconds > longest { return "\(status.milliseconds) ms are queued" }
         return nil
     }

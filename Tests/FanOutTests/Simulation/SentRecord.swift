@@ -3,21 +3,21 @@
 import Media
 import Synchronization
 
-/// What the attempts of one simulated output took from its queues, and what they sent.
+/// The packets that the attempts of one simulated output took from its queues, and those that they sent.
 final class SentRecord: Sendable {
     /// A packet of the leading track that was sent.
     struct Sent: Sendable {
-        /// When it was sent.
+        /// When the packet was sent.
         let time: Int64
-        /// When it was published.
+        /// When the packet was published.
         let published: Int64
     }
 
     private struct State {
         var attempts: [SimulatedAttempt] = []
-        /// Number of packets taken by attempts that are over.
+        /// The number of packets taken by attempts that are over.
         var takenBefore = 0
-        /// Whether each frame, and each audio packet, was sent.
+        /// Whether each frame, and each audio packet, was sent. The index is the packet's frame interval.
         var (frames, audio): ([Bool], [Bool]) = ([], [])
         var count = 0
         var last: Sent?
@@ -34,15 +34,16 @@ final class SentRecord: Sendable {
     /// The last packet of the leading track that was sent.
     var last: Sent? { state.withLock { $0.last } }
 
-    /// Number of frames and audio packets that were sent.
+    /// The number of frames and audio packets that were sent.
     var sentCount: Int { state.withLock { $0.count } }
 
     func add(_ attempt: SimulatedAttempt) { state.withLock { $0.attempts.append(attempt) } }
 
-    /// Number of packets that all attempts took from their queues. Forgets attempts that are over.
+    /// The number of packets that all attempts took from their queues. Forgets attempts that are over.
     func taken() -> Int {
         var (present, over) = (0, 0)
-        // An attempt has a lock of its own, and sends with it held.
+        // The attempts are asked outside of this record's lock, because an attempt calls the record while it holds its
+        // own lock.
         let attempts = attempts.filter { attempt in
             let count = attempt.taken
             guard attempt.isOver else {
@@ -60,7 +61,7 @@ final class SentRecord: Sendable {
         return before + present
     }
 
-    /// Notes that `packet` was sent at `now`. Returns false if it was sent before.
+    /// Records that `packet` was sent at `now`. Returns false if it had been sent before.
     func note(_ packet: EncodedPacket, at now: Int64) -> Bool {
         guard packet.track != .data else { return true }
         let index = program.index(of: packet)

@@ -4,17 +4,17 @@ import FanOut
 import Media
 import Synchronization
 
-/// An attempt of a simulation. It connects, sends and ends by the rules that the protocols' attempts follow: it takes
-/// from its queue only while its socket has room, gives up a connection after 10 s and a peer that stops reading after
-/// 13 s. It reports from ``tick()`` and from the clock, never from a call of its output.
+/// An attempt of a simulation. It connects, sends and ends by the same rules as real attempts: it takes packets from
+/// its queue only while its socket has room, gives up a connection after 10 s, and gives up a peer that stops reading
+/// after 13 s. It never reports while its output calls it.
 final class SimulatedAttempt: OutputAttempt, PacketServer {
-    /// How the attempt sends.
+    /// How the attempt sends its packets.
     enum Transport: Sendable, CaseIterable {
-        /// By a connection, as RTMP does.
+        /// Over a connection, like RTMP.
         case stream
-        /// Without one, as UDP does.
+        /// Without a connection, like UDP.
         case datagrams
-        /// To a receiver that calls.
+        /// To a receiver that connects to the output.
         case listener
     }
 
@@ -24,9 +24,9 @@ final class SimulatedAttempt: OutputAttempt, PacketServer {
         var phase = Phase.idle
         var connection: Int?
         var began: Int64 = 0
-        /// Packets taken from the queue; those before `next` were sent.
+        /// The packets that were taken from the queue; those before the index `next` were sent.
         var (held, next): ([EncodedPacket], Int) = ([], 0)
-        /// Bytes in the socket.
+        /// The number of bytes in the socket.
         var socketBytes = 0.0
         var (lastPump, lastProgress): (Int64, Int64) = (0, 0)
         var taken = 0
@@ -34,17 +34,17 @@ final class SimulatedAttempt: OutputAttempt, PacketServer {
         var check = WireCheck()
         var hasCaller = false
         var callerNeedsKeyframe = false
-        /// Whether a listener without a caller was told to end.
+        /// Whether the attempt must end, although no receiver ever connected to it.
         var endsUnheard = false
     }
 
-    /// How long a peer may take to accept.
+    /// How long a peer may take to accept the stream.
     static let acceptTimeout: Int64 = 10_000_000_000
-    /// How long a peer may take no byte.
+    /// How long a peer may take to read the next byte.
     static let stallTimeout: Int64 = 13_000_000_000
     private static let socketRoom = 32_000.0
     private static let batchBytes = 16_000
-    /// How often an unanswered connection is tried.
+    /// The interval at which an unanswered connection is tried again.
     private static let patience: Int64 = 250_000_000
 
     private let name: String
@@ -66,15 +66,15 @@ final class SimulatedAttempt: OutputAttempt, PacketServer {
 
     var server: any PacketServer { self }
 
-    /// Number of packets taken from the queue.
+    /// The number of packets taken from the queue.
     var taken: Int { state.withLock { $0.taken } }
 
     var isOver: Bool { state.withLock { $0.phase == .over } }
 
-    /// When it began to connect.
+    /// When the attempt began to connect.
     var began: Int64 { state.withLock { $0.began } }
 
-    /// Whether its connection is one that will never pass a byte again.
+    /// Whether the attempt's connection will never pass a byte again.
     var isDead: Bool {
         guard let connection = state.withLock({ $0.connection }) else { return false }
         return peer.fate(of: connection, at: context.clock.now) != .open
@@ -151,7 +151,7 @@ extension SimulatedAttempt {
         report(.accepted)
     }
 
-    /// A receiver calls, or the one that is there leaves.
+    /// Connects a receiver, or disconnects the receiver that is connected.
     func callOrLeave() {
         guard transport == .listener else { return }
         let events = state.withLock { state -> [AttemptEvent] in
@@ -171,7 +171,7 @@ extension SimulatedAttempt {
         for event in events { report(event) }
     }
 
-    /// The server asks to publish elsewhere, or again.
+    /// Makes the server ask the output to publish again, at `address` if it is not nil.
     func askToReconnect(at address: String?) {
         guard transport == .stream, state.withLock({ $0.phase == .live }) else { return }
         report(.reconnectRequested(address: address))
@@ -181,7 +181,7 @@ extension SimulatedAttempt {
 // MARK: Sending and ending
 
 extension SimulatedAttempt {
-    /// Sends what the network has taken meanwhile, and notices how the connection is.
+    /// Sends what the network has room for, and checks the connection.
     func tick() {
         let now = context.clock.now
         let event = state.withLock { state -> AttemptEvent? in
@@ -239,7 +239,7 @@ extension SimulatedAttempt {
         }
     }
 
-    /// Whether a receiver gets `packet`. One that calls begins at a keyframe.
+    /// Whether a receiver gets `packet`. A receiver that connects begins at a keyframe.
     private func isHeard(_ packet: EncodedPacket, _ state: inout State) -> Bool {
         guard transport == .listener else { return true }
         if packet.track == .video, packet.isKeyframe { state.callerNeedsKeyframe = false }
@@ -250,8 +250,8 @@ extension SimulatedAttempt {
         if close(countsUnsent: true) { report(event) }
     }
 
-    /// Ends the attempt. Returns whether it was not over. Frames that are not counted here are counted by the output,
-    /// from the progress that it read before.
+    /// Ends the attempt. Returns false if the attempt was already over. With `countsUnsent`, frames that were not sent
+    /// are counted as dropped here. Otherwise the output counts them, by the progress that it has read before.
     private func close(countsUnsent: Bool) -> Bool {
         let (wasOpen, connection) = state.withLock { state -> (Bool, Int?) in
             let wasOpen = state.phase != .over
@@ -265,6 +265,6 @@ extension SimulatedAttempt {
 }
 
 extension SimulatedAttempt.State {
-    /// Frames taken from the queue and not sent.
+    /// The number of frames that were taken from the queue and not sent.
     fileprivate var unsentFrames: Int { held[next...].count { $0.track == .video } }
 }

@@ -5,8 +5,8 @@ import FanOut
 import Media
 import Synchronization
 
-/// A clock that a simulation runs from moment to moment. What is scheduled in between runs on the simulation's thread,
-/// in order of time, so that a simulation with the same seed does the same again.
+/// A clock that a simulation sets to one moment after another. Work that is due in between runs on the simulation's
+/// thread, in order of time, so that a simulation with the same seed has the same result.
 final class SimulatedClock: MonotonicClock, OutputTimers {
     private struct Event: Sendable {
         let due: Int64
@@ -16,7 +16,7 @@ final class SimulatedClock: MonotonicClock, OutputTimers {
 
     private struct State {
         var now: Int64 = 0
-        /// The last one is due first.
+        /// The events, sorted so that the last one is due first.
         var events: [Event] = []
 
         mutating func insert(_ event: Event) {
@@ -36,7 +36,7 @@ final class SimulatedClock: MonotonicClock, OutputTimers {
 
     var now: Int64 { state.withLock { $0.now } }
 
-    /// Does nothing: the simulation alone moves the clock.
+    /// Returns at once: only the simulation moves the clock.
     func sleep(until deadline: Int64) {}
 
     func after(_ wait: Duration, on queue: DispatchQueue, _ work: @escaping @Sendable () -> Void) {
@@ -46,14 +46,14 @@ final class SimulatedClock: MonotonicClock, OutputTimers {
         }
     }
 
-    /// Runs `work` on the simulation's thread at `time`, or as soon as the clock runs if that has passed.
+    /// Runs `work` on the simulation's thread at `time`. If `time` has passed, `work` runs as soon as the clock runs.
     func schedule(at time: Int64, _ work: @escaping @Sendable () -> Void) {
         state.withLock { state in
             state.insert(Event(due: max(state.now, time), queue: nil, work: work))
         }
     }
 
-    /// Runs the clock to `time`, with all that is due on the way, and calls `settle` after each event.
+    /// Runs the clock to `time` and does all work that is due until then. Calls `settle` after each event.
     func run(until time: Int64, afterEach settle: () -> Void) {
         while let event = state.withLock({ $0.next(until: time) }) {
             if let queue = event.queue { queue.sync(execute: event.work) } else { event.work() }

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import FanOut
 
-/// One output of a simulation, with the model of its targets and the checks of it. One thread uses it.
+/// One output of a simulation, with simulated targets and with the checks of the output. Only one thread may use it.
 final class SimulatedOutput {
     /// How the output is configured.
     struct Shape: Sendable {
@@ -19,14 +19,14 @@ final class SimulatedOutput {
         var joinsRunningProgram = false
     }
 
-    /// Whether the output has ended, as it tells on any thread.
+    /// Whether the output has reported, on any thread, that it ended.
     private final class End: Sendable {
         private let state = Mutex(false)
         var hasCome: Bool { state.withLock { $0 } }
         func come() { state.withLock { $0 = true } }
     }
 
-    /// Random numbers for an output, on any thread.
+    /// Random numbers for an output. Any thread may use them.
     private final class Jitter: Sendable {
         private let random: Mutex<SeededRandom>
         init(seed: UInt64) { random = Mutex(SeededRandom(seed: seed)) }
@@ -35,7 +35,7 @@ final class SimulatedOutput {
 
     let name: String
     let shape: Shape
-    /// The primary, the backup, and the peer to which they redirect.
+    /// The primary, the backup, and the peer to which these two redirect.
     let peers: [SimulatedPeer]
     let record: SentRecord
     let supervisor: OutputSupervisor
@@ -47,7 +47,7 @@ final class SimulatedOutput {
     private var accounting: AccountingCheck
     private var liveness = LivenessCheck()
 
-    /// An output that is not started yet and asks `keyframes` for keyframes.
+    /// Creates an output that is not started yet and requests keyframes from `keyframes`.
     init(
         _ name: String, _ shape: Shape, _ context: SimulationContext, keyframes: any KeyframeRequester, seed: UInt64
     ) {
@@ -80,15 +80,15 @@ final class SimulatedOutput {
 
     var state: OutputState.Name { snapshot.machine.state.name }
 
-    /// Whether the output has ended, and told so.
+    /// Whether the output has ended and reported it.
     var hasEnded: Bool { end.hasCome }
 
-    /// Waits until earlier events, and those that they cause, are handled.
+    /// Waits until the output has handled earlier events, and the events that these caused.
     func settle() {
         for _ in 0..<2 { supervisor.waitUntilDone() }
     }
 
-    /// Notes that the stream delivered `packets` to the output while it was fed.
+    /// Records that the stream delivered `packets` to the output while the output accepted packets.
     func note(fed packets: [EncodedPacket]) {
         fed += packets.count
         fedFrames += packets.count { $0.track == .video }
@@ -102,12 +102,13 @@ final class SimulatedOutput {
 
     /// Ends the output by `deadline`.
     func finish(by deadline: Int64) {
-        // A retired attempt has two seconds of its own.
+        // A retired attempt may take two more seconds.
         endIsDue = max(deadline, context.clock.now + 2_000_000_000)
         supervisor.finish(deadline: deadline) { [end] in end.come() }
     }
 
-    /// Moves the attempts on, and checks the output. `isGranted` tells whether requested keyframes are made.
+    /// Advances the attempts, and checks the output. `isGranted` tells whether the encoder makes the requested
+    /// keyframes.
     func step(isGranted: Bool) {
         for attempt in record.attempts { attempt.tick() }
         settle()
@@ -127,12 +128,12 @@ final class SimulatedOutput {
         for fault in faults { context.faults.add(fault, of: name, at: now) }
     }
 
-    /// What an output that has ended says of itself: frames and dropped frames are the program that it was given.
+    /// Checks the status of an output that has ended: its sent and dropped frames must be all frames that it was given.
     private func faultsAtTheEnd(_ snapshot: OutputSnapshot) -> [String] {
         var faults = snapshot.waiting == 0 ? [] : ["has ended, and \(snapshot.waiting) packets wait"]
         let status = supervisor.status
-        // What an output missed before it joined, or while it was paused, counts nowhere. A listener counts what its
-        // receivers get.
+        // Packets that an output missed before it joined, or during a pause, are not counted. A listening output counts
+        // what its receivers get.
         guard shape.transport != .listener, !shape.joinsRunningProgram, !wasPaused else { return faults }
         let counted = Int(status.frames) + status.queue.droppedFrames
         if counted != fedFrames {

@@ -3,47 +3,47 @@
 import Media
 import Synchronization
 
-/// A modelled server with the network to it. Each disturbance lasts until a time of the simulation's clock, in
-/// nanoseconds.
+/// A simulated server, and the network between it and the output. Each disturbance lasts until a time of the
+/// simulation's clock, in nanoseconds.
 final class SimulatedPeer: Sendable {
     /// How the server answers a new connection.
     enum Answer: Sendable, CaseIterable {
         case accept
         /// The server is busy; a later connection may be accepted.
         case reject
-        /// A wrong key.
+        /// The stream key is wrong.
         case refuse
-        /// Its port is closed.
+        /// The server's port is closed.
         case refuseConnection
         case silence
     }
 
-    /// What a new connection gets.
+    /// The result of a new connection.
     enum Reply: Sendable {
         case nothing
         case accepted(connection: Int)
         case failed(OutputFailure)
     }
 
-    /// What became of a connection.
+    /// The state of a connection.
     enum Fate: Sendable {
         case open
-        /// The server ended it.
+        /// The server closed the connection.
         case closed
-        /// A middlebox forgot it: nothing passes, and nothing says so.
+        /// A middlebox forgot the connection: no data passes, and neither side is told.
         case forgotten
     }
 
-    /// The disturbances.
+    /// The disturbances of the server and its network.
     struct Conditions: Sendable {
         var answer = (kind: Answer.accept, until: Int64(0))
         /// How long the server takes to answer.
         var delay = (wait: Int64(0), until: Int64(0))
-        /// How many bytes per second pass.
+        /// How many bytes the server takes per second.
         var rate = (bytes: 0.0, until: Int64(0))
         /// The network passes nothing before this time.
         var cutUntil: Int64 = 0
-        /// Whether the server takes one connection at a time.
+        /// Whether the server accepts only one connection at a time.
         var isExclusive = false
     }
 
@@ -53,22 +53,22 @@ final class SimulatedPeer: Sendable {
         var connections = 0
     }
 
-    /// How long a server without disturbance takes to answer.
+    /// How long an undisturbed server takes to answer.
     private static let usualDelay: Int64 = 50_000_000
 
     private let usualRate: Double
     private let state = Mutex(State())
 
-    /// A server that takes `usualRate` bytes per second where nothing disturbs it.
+    /// Creates a server that takes `usualRate` bytes per second while it is not disturbed.
     init(usualRate: Double) { self.usualRate = usualRate }
 
     /// Sets disturbances, or ends them.
     func change(_ body: (inout Conditions) -> Void) { state.withLock { body(&$0.conditions) } }
 
-    /// Ends all disturbances. What was forgotten stays so.
+    /// Ends all disturbances. Connections that were forgotten stay forgotten.
     func recover() { change { $0 = Conditions() } }
 
-    /// Whether nothing disturbs new connections at `now`, nor those that are neither closed nor forgotten.
+    /// Whether the peer has no disturbance at `now`. Connections that were closed or forgotten do not matter.
     func isFavorable(at now: Int64) -> Bool {
         let conditions = state.withLock { $0.conditions }
         let ends = [
@@ -77,7 +77,7 @@ final class SimulatedPeer: Sendable {
         return ends.allSatisfy { $0 <= now } && !conditions.isExclusive
     }
 
-    /// Ends all open connections as `fate` says.
+    /// Gives all open connections the state `fate`.
     func endConnections(_ fate: Fate) {
         state.withLock { state in state.fates = state.fates.mapValues { $0 == .open ? fate : $0 } }
     }
@@ -88,7 +88,7 @@ final class SimulatedPeer: Sendable {
         return now < delay.until ? delay.wait : Self.usualDelay
     }
 
-    /// The answer to a new connection at `now`.
+    /// The answer to a new connection at `now`, or to a repeated attempt to connect.
     func answer(at now: Int64) -> Reply {
         state.withLock { state in
             let conditions = state.conditions
@@ -113,16 +113,16 @@ final class SimulatedPeer: Sendable {
         .failed(OutputFailure(kind, step: step, reason: reason))
     }
 
-    /// What became of `connection`, as its owner notices at `now`.
+    /// The state of `connection` as the output can see it at `now`.
     func fate(of connection: Int, at now: Int64) -> Fate {
         state.withLock { state in
             let fate = state.fates[connection] ?? .closed
-            // Without a network nothing says that the server closed.
+            // While the network is down, the output cannot see that the server closed the connection.
             return fate == .closed && now < state.conditions.cutUntil ? .forgotten : fate
         }
     }
 
-    /// The owner of `connection` ended it.
+    /// Records that the output closed `connection`.
     func leave(_ connection: Int) { state.withLock { $0.fates[connection] = nil } }
 
     /// How many bytes the server took on `connection` between `start` and `now`.

@@ -3,20 +3,21 @@
 import Media
 import Synchronization
 
-/// A modelled program at a constant rate: frames that refer to each other, and audio. Frame `n` is published at `n`
-/// frame intervals of the simulation's clock. Any thread may ask it for a keyframe.
+/// A simulated program at a constant rate, with frames that refer to each other, and with audio. Frame `n` is published
+/// after `n` frame intervals on the simulation's clock. Any thread may request a keyframe.
 final class SimulatedProgram: KeyframeRequester {
-    /// What the program is like.
+    /// The properties of the program.
     struct Shape: Sendable {
-        /// A divisor of 1,000,000,000 and of 48,000.
+        /// The frame rate. It must divide 1,000,000,000 and 48,000.
         var framesPerSecond: Int64 = 25
-        /// Frames from one regular keyframe to the next.
+        /// The number of frames from one regular keyframe to the next.
         var gop: Int64 = 50
-        /// Whether every second frame between keyframes is referred to by no other.
+        /// Whether every second frame between keyframes is disposable: no other frame refers to it.
         var hasDisposables = true
         var hasVideo = true
         var hasAudio = true
-        /// Whether requested keyframes are made. A sender whose stream is passed through makes none.
+        /// Whether the encoder makes the keyframes that are requested. A sender whose stream is passed through makes
+        /// none.
         var grantsRequests = true
     }
 
@@ -24,7 +25,7 @@ final class SimulatedProgram: KeyframeRequester {
     struct Frame: Sendable {
         let isKeyframe: Bool
         let isDisposable: Bool
-        /// The frame that it refers to; nil for a keyframe.
+        /// The number of the frame to which this frame refers; nil for a keyframe.
         let reference: Int64?
     }
 
@@ -35,7 +36,7 @@ final class SimulatedProgram: KeyframeRequester {
         var lastKeyframe: Int64 = 0
         var lastReference: Int64 = 0
         var isWanted = false
-        /// When keyframes were published.
+        /// The times at which keyframes were published.
         var keyframeTimes: [Int64] = []
     }
 
@@ -43,16 +44,16 @@ final class SimulatedProgram: KeyframeRequester {
     private static let keyframePayload = SharedBytes([UInt8](repeating: 0, count: 6000))
     private static let audioPayload = SharedBytes([UInt8](repeating: 0, count: 100))
 
-    /// One frame, in nanoseconds.
+    /// The duration of a frame, in nanoseconds.
     let interval: Int64
     let description: StreamDescription
     private let video: TrackDescription
     private let audio: TrackDescription
-    /// Samples of an audio packet, which lasts as long as a frame.
+    /// The number of samples in an audio packet, which is as long as a frame.
     private let samples: Int64
     private let state: Mutex<State>
 
-    /// A program before its first frame.
+    /// Creates a program that has not published a frame.
     init(_ shape: Shape) {
         let samples = 48_000 / shape.framesPerSecond
         let video = TrackDescription(
@@ -67,16 +68,16 @@ final class SimulatedProgram: KeyframeRequester {
         state = Mutex(State(shape: shape))
     }
 
-    /// The track whose keyframes are the points where the program can be joined.
+    /// The track at whose keyframes a decoder can start.
     var leading: TrackKind { description.leadingKind }
 
-    /// About as many bytes as a second has.
+    /// The approximate number of bytes per second of program.
     var bytesPerSecond: Double {
         let shape = state.withLock { $0.shape }
         return Double(shape.framesPerSecond) * (800 + 6000 / Double(shape.gop))
     }
 
-    /// Number of frame intervals published so far.
+    /// The number of frame intervals that were published.
     var count: Int64 { state.withLock { $0.count } }
 
     /// When the next frame is due.
@@ -86,10 +87,10 @@ final class SimulatedProgram: KeyframeRequester {
         state.withLock { state in state.isWanted = state.shape.grantsRequests }
     }
 
-    /// Changes the program from its next frame on.
+    /// Changes the program's properties from its next frame on.
     func change(_ body: (inout Shape) -> Void) { state.withLock { body(&$0.shape) } }
 
-    /// The packets of the next frame interval: its audio, then its frame.
+    /// Returns the packets of the next frame interval: first its audio, then its frame.
     func packets() -> [EncodedPacket] {
         let (index, frame, hasAudio) = state.withLock { state -> (Int64, Frame?, Bool) in
             defer { state.count += 1 }
@@ -112,7 +113,7 @@ final class SimulatedProgram: KeyframeRequester {
         return packets
     }
 
-    /// Frame number `index`.
+    /// The frame with the number `index`.
     func frame(_ index: Int64) -> Frame { state.withLock { $0.frames[Int(index)] } }
 
     /// The frame interval to which `packet` belongs.
@@ -120,7 +121,7 @@ final class SimulatedProgram: KeyframeRequester {
         Int(packet.track == .audio ? packet.pts / samples : packet.pts)
     }
 
-    /// When the first keyframe after `time` was published; nil if none was.
+    /// When the first keyframe after `time` was published; nil if no keyframe was published.
     func firstKeyframe(after time: Int64) -> Int64? {
         guard leading == .video else { return nextTime > time + interval ? time + interval : nil }
         return state.withLock { state in

@@ -3,7 +3,7 @@
 import FanOut
 import Media
 
-/// A target whose attempts send to a modelled peer.
+/// A target whose attempts send to a simulated peer.
 struct SimulatedTarget: OutputTarget {
     let kind = "simulated"
     let carriage = Carriage.movie

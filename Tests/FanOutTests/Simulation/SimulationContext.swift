@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What all parts of one simulation share.
+/// The objects that all parts of one simulation share.
 struct SimulationContext: Sendable {
     let clock: SimulatedClock
     let program: SimulatedProgram

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The faults that a simulation found. The first few say enough: later ones usually follow from them.
+/// The faults that a simulation found. Only the first few are kept, because later faults usually follow from them.
 final class SimulationFaults: Sendable {
     private static let most = 5
 

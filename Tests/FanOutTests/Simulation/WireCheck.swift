@@ -2,12 +2,13 @@
 
 import Media
 
-/// Checks what goes to one decoder: times never go back, and no frame goes out without the frame that it refers to.
+/// Checks the packets that one decoder gets: times must never decrease, and no frame may come without the frame to
+/// which it refers.
 struct WireCheck: Sendable {
     private var newest = Int64.min
     private var lastReference: Int64?
 
-    /// Returns what is wrong with `packet`, the next one; nil if nothing is.
+    /// Checks `packet`, the next packet. Returns the fault; nil if there is no fault.
     mutating func fault(of packet: EncodedPacket, in program: SimulatedProgram) -> String? {
         let time = packet.dtsNanoseconds
         guard time >= newest else { return "a time goes back by \(newest - time) ns" }

@@ -3,15 +3,17 @@
 import TestSupport
 import Testing
 
-/// The recorder, retention, the uploader and the catalogue work in real directories, while a machine generates crashes,
-/// wrong clocks, failing disks, damaged files, operators and users. A model knows which files must be there. A failure
-/// names its seed and the last operations; `RELAY_TEST_SEED` repeats the walk, and `RELAY_SIMULATION_STEPS` walks more
-/// seeds.
+/// The recorder, retention, the uploader and the catalogue work in real directories, while a generator causes crashes,
+/// wrong clocks, failing disks, damaged files and outages of the remote, and acts as operators, users and another
+/// process that records. A model knows which files must exist, and which uploads must be in the ledger. A failure names
+/// its seed and the last operations. `RELAY_TEST_SEED` repeats the walk with that seed, and `RELAY_SIMULATION_STEPS`
+/// sets the number of steps and so the number of walks. Each walk has directories of its own, so a step costs the same
+/// however many walks there are.
 @Suite("The archive against a model")
 struct ArchiveModelTests {
     private static let settings = SimulationSettings(steps: 40, usualSeeds: 3)
 
-    // One walk after the other: each one has files open and waits for the disk.
+    // The walks run one after the other, because each has files open and waits for the disk.
     @Test(
         "Whatever crashes, clocks, disks and users do, no protected or foreign file is lost, and recording continues",
         .serialized, arguments: ArchiveModelTests.settings.seeds)
@@ -21,7 +23,7 @@ struct ArchiveModelTests {
         #expect(fault == nil, "RELAY_TEST_SEED=\(seed)")
     }
 
-    @Test("The model detects if retention deletes files without checking whether they are still needed")
+    @Test("The model detects that retention deletes files that are still needed, if retention does not ask")
     func notices() async throws {
         for seed: UInt64 in 1001...1020 {
             let walk = try ArchiveWalk(seed: seed, heedsVetoes: false)

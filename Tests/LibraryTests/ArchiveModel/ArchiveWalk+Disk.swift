@@ -7,11 +7,13 @@ import Media
 import Segmenter
 import TestSupport
 
-/// What disks and clocks do.
+@testable import Catalogue
+
+/// Disturbances of disks and clocks.
 extension ArchiveWalk {
     private static let pageSize = 4096
 
-    /// Makes the directory read-only or takes it away, or ends such a disturbance.
+    /// Makes the directory read-only, or removes it from its path. If such a disturbance is in effect, ends it instead.
     func disturbDisk() throws {
         if isMissing { return try comeBack() }
         if isReadOnly { return setReadOnly(false) }
@@ -24,10 +26,11 @@ extension ArchiveWalk {
         if let relay { runs[relay.run]?.wasInterrupted = true }
     }
 
-    /// Forbids, or allows, files to be created and removed in the directory itself.
+    /// If `isOn` is true, forbids that files are created or removed in the directory itself; otherwise allows it again.
     func setReadOnly(_ isOn: Bool) {
         guard isOn != isReadOnly else { return }
-        // Permissions do not bind root, but an immutable directory does, where the file system knows that.
+        // Permissions do not restrict root. An immutable directory does, if the file system supports immutable
+        // directories.
         let isDone =
             geteuid() == 0 ? Self.setImmutable(isOn, place.path) : chmod(place.path, isOn ? 0o555 : 0o755) == 0
         guard isDone else { return }
@@ -36,7 +39,8 @@ extension ArchiveWalk {
         if isOn { noteTrouble() }
     }
 
-    /// `FS_IOC_GETFLAGS`, `FS_IOC_SETFLAGS` and `FS_IMMUTABLE_FL` (linux/fs.h).
+    /// Sets or clears the immutable flag of a directory: `FS_IOC_GETFLAGS`, `FS_IOC_SETFLAGS` and `FS_IMMUTABLE_FL`
+    /// (linux/fs.h).
     private static func setImmutable(_ isOn: Bool, _ path: String) -> Bool {
         let directory = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { return false }
@@ -55,7 +59,7 @@ extension ArchiveWalk {
         noteTrouble()
     }
 
-    /// Brings the directory back to its place.
+    /// Moves the directory back to its path.
     func comeBack() throws {
         guard isMissing else { return }
         note("the directory is back")
@@ -68,7 +72,7 @@ extension ArchiveWalk {
         scan()
     }
 
-    /// Puts another directory in the place of the present one: a new one, or one that was there before.
+    /// Replaces the present directory by another one: by a new one, or by one that was there before.
     func swapDirectory() throws {
         guard !isMissing, !isReadOnly else { return }
         let hidden = closet.path("disk \(nextNumber())")
@@ -87,7 +91,7 @@ extension ArchiveWalk {
         place = other
         noteTrouble()
         if let relay {
-            // The storage guard looks each second.
+            // The storage guard makes this check each second.
             try? relay.directory.checkMount()
             relay.recorder.directoryChanged()
             relay.rest()
@@ -109,19 +113,40 @@ extension ArchiveWalk {
         let bytes = isZeroed ? [UInt8](repeating: 0, count: Self.pageSize) : random.bytes(Self.pageSize)
         try file.write([SharedBytes(bytes)], at: Int64(page * Self.pageSize))
         place.isCatalogueDamaged = true
+        place.doubtLedger()
+        forgetCatalogue()
+    }
+
+    /// Ends relay, sets its catalogue aside as one that is damaged, and starts relay again. All of it can be read, so
+    /// the new one must get each clip and each entry of the ledger.
+    func loseCatalogue() async throws {
+        guard relay != nil, !isMissing, !isReadOnly, !hadTrouble, !place.isCatalogueDamaged else { return }
+        await stop()
+        if Catalogue.exists(in: path) {
+            note("the catalogue is set aside")
+            _ = try CatalogueFiles.setAside(in: RecordDirectory.existing(path))
+            forgetCatalogue()
+        }
+        start()
+    }
+
+    /// Records that the catalogue may have lost what cannot be read from the files.
+    private func forgetCatalogue() {
         place.forgetUploads()
         for run in runs.keys { runs[run]?.isDoubtful = true }
     }
 
     // MARK: Clocks
 
-    /// Sets the wall clock wrong, or lets it step by less than a minute; or sets it right if it is wrong.
+    /// Sets the wall clock far ahead or far behind, or by less than a minute. If the clock is wrong already, sets it
+    /// right.
     func disturbClock() {
         guard time.isRight else { return correctClock() }
         let hours = Int64.random(in: 1...4800, using: &random) * 3_600_000
         switch Int.random(in: 0..<3, using: &random) {
         case 0:
-            // If the files of two such times follow each other, retention knows their distance only to 10 min.
+            // If files of two such times follow each other, retention knows the time between them only to within 10
+            // min.
             slack += 600_000_000_000
             setClock(hours)
         case 1: setClock(-hours)

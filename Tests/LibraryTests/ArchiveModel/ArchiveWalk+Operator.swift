@@ -7,12 +7,12 @@ import TestSupport
 @testable import Catalogue
 @testable import Library
 
-/// What an operator does through the API.
+/// Operations of an operator through the API.
 extension ArchiveWalk {
-    /// Whether the API must work: the directory is there and writable, and the catalogue is not damaged.
+    /// Whether the API must work: the directory exists and is writable, and the catalogue is not damaged.
     private var isHealthy: Bool { !isMissing && !isReadOnly && !place.isCatalogueDamaged }
 
-    /// The name of some recording that is not damaged; nil if all are damaged.
+    /// The name of a random recording that is not damaged; nil if there is no such recording.
     private func anyName() -> String? {
         let whole = place.names.filter { place.files[$0]?.isDamaged == false }
         return whole.isEmpty ? nil : random.pick(whole)
@@ -32,7 +32,7 @@ extension ArchiveWalk {
         scan()
     }
 
-    /// Makes a clip of a recording and perhaps of its neighbours, or deletes a clip.
+    /// Makes a clip of a recording and perhaps of its neighbours, or removes a clip.
     func clip() {
         guard let relay else { return }
         let ledger = ChannelLedger(directory: relay.directory, channel: channel)
@@ -57,7 +57,15 @@ extension ArchiveWalk {
         }
     }
 
-    /// Deletes a recording by its two calls of the API.
+    /// Tries to delete the file `name` that another process has open, by the two calls of the API.
+    func tryToDelete(_ name: String) {
+        let id = RecordingID.id(of: name)
+        guard let archive = relay?.archive, let plan = try? archive.planDeletion(of: id) else { return }
+        note("try to delete \(name)")
+        _ = try? archive.delete(token: plan.token, subject: .recording(id: id))
+    }
+
+    /// Deletes a recording by the two calls of the API: first the plan, then the deletion with the plan's token.
     func deleteByOperator() {
         guard let relay, let name = anyName(), let file = place.files[name] else { return }
         note("delete \(name)")

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import Segmenter
 
-/// What relay does.
+/// Operations of relay itself.
 extension ArchiveWalk {
     /// Starts relay, unless its directory is missing.
     func start() {
@@ -32,7 +32,7 @@ extension ArchiveWalk {
         check()
     }
 
-    /// Ends relay properly.
+    /// Ends relay in the regular way.
     func stop() async {
         guard let ending = relay else { return }
         note("stop")
@@ -42,7 +42,7 @@ extension ArchiveWalk {
         if isMissing || isReadOnly || place.isCatalogueDamaged { loseNotes(of: ending.run) }
     }
 
-    /// What the catalogue could not write is lost with the process.
+    /// Records that changes that the catalogue could not write are lost, because the process of `run` ended.
     private func loseNotes(of run: String) {
         runs[run]?.isDoubtful = true
         place.forgetUploads()
@@ -53,7 +53,7 @@ extension ArchiveWalk {
         }
     }
 
-    /// Records so many seconds.
+    /// Records this many seconds of the program.
     func record(_ seconds: Int) {
         guard let relay else { return }
         note("record \(seconds) s")
@@ -67,19 +67,20 @@ extension ArchiveWalk {
     /// Lets retention check, as its timer does each second.
     func check() {
         guard let relay else { return }
+        keepRivalWriting()
         relay.retention.check()
         relay.rest()
         scan(.retention)
     }
 
-    /// Lets a minute pass, after which retention looks at the directory.
+    /// Advances the time by a minute, after which retention reads the directory.
     func look() {
         note("look")
         time.pass(.seconds(61))
         check()
     }
 
-    /// Lets hours pass, in which the source sends nothing.
+    /// Advances the time by hours in which the source sends nothing.
     func wait() {
         let hours = Int.random(in: 1...9, using: &random)
         let isPaused = Bool.random(using: &random)
@@ -105,8 +106,8 @@ extension ArchiveWalk {
         scan()
     }
 
-    /// Kills relay while it records. With `isUntold`, it is killed after it has closed files and before the catalogue
-    /// knows.
+    /// Kills relay while it records. With `isUntold`, relay is killed after it has closed files, but before it has told
+    /// the catalogue about them.
     func crash(isUntold: Bool) async throws {
         guard relay != nil else { return }
         note("crash\(isUntold ? ", and nothing is told of the last files" : "")")
@@ -127,11 +128,11 @@ extension ArchiveWalk {
         if hadTrouble || place.isCatalogueDamaged { loseNotes(of: relay.run) }
     }
 
-    /// Damages the ends of some files that the killed relay has left open, as a loss of power does.
+    /// Truncates some of the files that the killed relay has left open, as a loss of power does.
     private func leaveRuins() async throws {
         let directory = try RecordDirectory.existing(place.path)
         let open = try directory.recordings().filter { $0.kind == .open && place.others[$0.name] == nil }
-        // A file is locked until the last reference to the recorder is gone.
+        // A file stays locked until the last reference to the recorder is released.
         try await eventually("the killed recorder lets go of its files") {
             !open.contains { directory.isInUse($0.name) }
         }
@@ -146,26 +147,50 @@ extension ArchiveWalk {
 
     // MARK: Uploads
 
-    /// Uploads what waits, with `fault` after some files.
+    /// Uploads the files that wait for their upload. `fault` happens after some of these files.
     func upload(_ fault: SimulatedDelivery.Fault) async {
         guard let relay, hasUploads else { return }
         let good = Int.random(in: 0...3, using: &random)
         note("upload, \(fault) after \(good)")
-        let delivered = await relay.upload(fault, after: good)
-        for (index, name) in delivered.enumerated() {
-            guard let file = place.files[name] else {
-                self.fault("\(name) was uploaded, and is no recording of this archive")
-                continue
-            }
-            if file.isUploaded, !file.mayRepeat { self.fault("\(name) was uploaded twice") }
-            let isUnknown = fault == .killedAfter && index == delivered.count - 1 && index >= good
-            place.files[name]?.mayRepeat = isUnknown || hadTrouble || place.isCatalogueDamaged
-            place.files[name]?.isUploaded = !isUnknown
-        }
+        let arrivals = await relay.upload(fault, after: good)
+        take(arrivals, isLastUnknown: fault == .killedAfter && arrivals.count > good)
         scan()
     }
 
-    /// Kills relay while a file is uploaded.
+    /// Takes the files that arrived at the remote into the model. With `isLastUnknown`, relay was killed before it knew
+    /// of the last one.
+    private func take(_ arrivals: [SimulatedDelivery.Arrival], isLastUnknown: Bool = false) {
+        let isDoubtful = hadTrouble || place.isCatalogueDamaged
+        for (index, arrival) in arrivals.enumerated() {
+            let name = arrival.name
+            guard let file = place.files[name] else {
+                fault("\(name) was uploaded, and is no recording of this archive")
+                continue
+            }
+            if file.isUploaded, !file.mayRepeat { fault("\(name) was uploaded twice") }
+            let isUnknown = isLastUnknown && index == arrivals.count - 1
+            place.files[name]?.mayRepeat = isUnknown || isDoubtful
+            place.files[name]?.isUploaded = !isUnknown
+            if !isUnknown { place.uploads.append(ModelPlace.Upload(arrival: arrival, isCertain: !isDoubtful)) }
+        }
+    }
+
+    /// Lets the remote be away for hours, in which relay tries again and again to upload what waits. Retention must keep
+    /// it until the remote is back and has taken it.
+    func uploadAfterOutage() async {
+        guard let relay, hasUploads, let next = await relay.nextUpload(), place.files[next] != nil else { return }
+        let hours = Int.random(in: 1...2, using: &random)
+        note("the remote is away for \(hours) h, and \(next) waits")
+        let arrivals = await relay.upload(next, awayFor: .seconds(hours * 3600))
+        take(arrivals)
+        scan(.retention)
+        let isHealthy = !isReadOnly && !hadTrouble && !place.isCatalogueDamaged
+        if isHealthy, place.files[next] != nil, !arrivals.contains(where: { $0.name == next }) {
+            fault("\(next) was not uploaded when the remote was back")
+        }
+    }
+
+    /// Kills relay while it uploads a file.
     func killDuringUpload() async throws {
         guard relay != nil, hasUploads else { return }
         await upload(Bool.random(using: &random) ? .killedBefore : .killedAfter)

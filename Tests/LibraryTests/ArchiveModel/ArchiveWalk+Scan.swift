@@ -4,17 +4,17 @@ import Archive
 import Foundation
 import TestSupport
 
-/// Comparing the directories with the model.
+/// Compares the directories with the model.
 extension ArchiveWalk {
-    /// Who may have deleted recordings since the last comparison.
+    /// The possible causes of deletions since the last comparison.
     enum Deletion {
         case retention
-        /// An operator, who deletes only these files.
+        /// An operator deleted these files, and no others.
         case names(Set<String>)
     }
 
-    /// Takes new recordings into the model, and checks that nothing else has changed but by `deletion`. With
-    /// `isUntold`, relay was killed just after it had closed a file.
+    /// Adds new recordings to the model, and checks that the directories have not changed otherwise, except by
+    /// `deletion`. With `isUntold`, relay was killed directly after it had closed a file.
     func scan(_ deletion: Deletion = .names([]), isUntold: Bool = false) {
         scan(place, deletion, isUntold)
         for other in shelf { scan(other, .names([]), isUntold) }
@@ -62,14 +62,14 @@ extension ArchiveWalk {
         place.files[name] = nil
     }
 
-    /// Handles a file that was not there before: it must be of relay's run.
+    /// Handles a file that is not in the model yet: it must belong to a run of relay.
     private func appear(_ name: String, in place: ModelPlace, _ isUntold: Bool) {
         if name.hasSuffix(".broken") {
             place.aside.insert(name)
             return
         }
         let file = "\(place.path)/\(name)"
-        // The system dates files by its wall clock.
+        // The system would date the file by the simulated wall clock.
         Self.date(file, at: time.wall)
         guard !name.hasSuffix(".part") else { return }
         guard let facts = try? SegmentReader.read(file), let position = facts.position,
@@ -86,20 +86,21 @@ extension ArchiveWalk {
             run: position.run, frames: frames, ended: time.now, stamp: stamp, isAgeKnown: isRemembered)
         own.awaitsStart = isUntold || relay == nil || place !== self.place
         own.isReused = !place.usedNames.insert(name).inserted
-        // The catalogue still has a row of an earlier file of this name, and was not told that this one is new.
+        if own.isReused { place.ambiguousNames.insert(name) }
+        // The catalogue still contains the row of an earlier file with this name, and was not told about the new file.
         own.isExempt = isUntold && own.isReused
         place.files[name] = own
         note("\(name) has the frames \(frames) of \(position.run)")
     }
 
-    /// Returns the regular files below `path`, except hidden ones in `path` itself, with their stamps. Searches `depth`
+    /// Returns the regular files below `path` with their stamps, except hidden files in `path` itself. Searches `depth`
     /// levels of subdirectories.
     static func listing(_ path: String, depth: Int = 8) -> [String: FileStamp] {
         var found: [String: FileStamp] = [:]
         var levels = [("", 0)]
         while let (directory, level) = levels.popLast() {
             let names = (try? FileManager.default.contentsOfDirectory(atPath: "\(path)/\(directory)")) ?? []
-            // The catalogue is not opened: to close it again would end SQLite's locks.
+            // The catalogue is not opened here, because closing its file would release SQLite's locks.
             for name in names where !directory.isEmpty || !name.hasPrefix(".") {
                 let relative = directory + name
                 guard let file = try? FileDescriptor.open(readOnly: "\(path)/\(relative)") else { continue }
@@ -113,7 +114,7 @@ extension ArchiveWalk {
         return found
     }
 
-    /// Sets when the file at `path` was last written.
+    /// Sets the modification date of the file at `path`.
     static func date(_ path: String, at time: UTCTime) {
         let date = Date(timeIntervalSince1970: Double(time.milliseconds) / 1000)
         try? FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)

@@ -8,7 +8,7 @@ import TestSupport
 @testable import Catalogue
 @testable import Library
 
-/// The end of all disturbances: everything must become right, first by itself, then after another start.
+/// Ends all disturbances, and checks that everything is right again: first while relay continues, then after a restart.
 extension ArchiveWalk {
     func settle() async throws {
         note("the disturbances end")
@@ -26,6 +26,7 @@ extension ArchiveWalk {
         try removeLostMark()
         await upload(.none)
         checkUploads()
+        checkLedgers()
         checkList(isFresh: true)
         checkPrograms()
     }
@@ -37,8 +38,8 @@ extension ArchiveWalk {
         fault("recording does not continue: \(status.state), \(status.lastError ?? status.suspension ?? "")")
     }
 
-    /// Compares the API's list with the files. Without `isFresh`, files that only the next start of relay finds may be
-    /// missing in it.
+    /// Compares the API's list with the files. Without `isFresh`, the list may lack files that relay finds only at its
+    /// next start.
     private func checkList(isFresh: Bool) {
         guard let relay else { return fault("relay does not run") }
         relay.rest()
@@ -63,7 +64,37 @@ extension ArchiveWalk {
         }
     }
 
-    /// Does what an operator does if a damaged catalogue cannot be used: removes it.
+    /// Compares the ledger of uploads of each directory with what the remote has taken: it must have each upload once.
+    private func checkLedgers() {
+        relay?.rest()
+        for one in [place] + shelf where !one.isCatalogueDamaged && Catalogue.exists(in: one.path) {
+            do {
+                try checkLedger(of: one)
+            } catch {
+                fault("the ledger of uploads cannot be read: \(error)")
+            }
+        }
+    }
+
+    private func checkLedger(of place: ModelPlace) throws {
+        let directory = try RecordDirectory.existing(place.path)
+        let entries = try ChannelLedger(directory: directory, channel: channel).uploads(0..<Int64.max, limit: .max)
+        let shift = Int64(entries.count)
+        var left = place.uploads
+        // What could not be written to the directory in which it was uploaded may be written to the next one.
+        let elsewhere = ([self.place] + shelf).flatMap(\.uploads).filter { !$0.isCertain }
+        for entry in entries {
+            let isShown = { (upload: ModelPlace.Upload) in place.isShown(upload, by: entry, shift: shift) }
+            if let index = left.firstIndex(where: { $0.isCertain && isShown($0) }) ?? left.firstIndex(where: isShown) {
+                left.remove(at: index)
+            } else if !elsewhere.contains(where: isShown) {
+                fault("the ledger has an upload that was not made, or has it twice: \(entry)")
+            }
+        }
+        if let lost = left.first(where: \.isCertain) { fault("the ledger lacks an upload: \(lost.arrival)") }
+    }
+
+    /// Removes the catalogue if it is damaged so that it cannot be used, as an operator does.
     private func mendCatalogue() async {
         defer { place.isCatalogueDamaged = false }
         guard place.isCatalogueDamaged, let relay else { return }
@@ -79,7 +110,7 @@ extension ArchiveWalk {
         start()
     }
 
-    /// Accepts that clips are lost, as an operator does, so that files are deleted again.
+    /// Accepts the loss of clips, as an operator does, so that retention deletes files again.
     private func removeLostMark() throws {
         let mark = "\(path)/\(ClipMark.unknown)"
         guard FileManager.default.fileExists(atPath: mark), let relay else { return }
@@ -91,7 +122,7 @@ extension ArchiveWalk {
 
     // MARK: The programs
 
-    /// Checks that each frame that was given to a recorder is in a file or in a gap of a catalogue.
+    /// Checks that each frame that was given to a recorder is in a file, or in a gap that a catalogue contains.
     private func checkPrograms() {
         relay?.rest()
         let gaps = ([place] + shelf).flatMap { self.gaps(in: $0) }
@@ -105,20 +136,20 @@ extension ArchiveWalk {
     }
 
     private func gaps(in place: ModelPlace) -> [CatalogueGap] {
-        // SQLite would make a database where none is.
+        // SQLite would create a database if there were no file.
         guard Catalogue.exists(in: place.path) else { return [] }
         return (try? CatalogueStore(reading: place.path).gaps()) ?? []
     }
 
-    /// Returns the first frame that is in no file and no gap. Gaps before the first remaining file of a run are
-    /// forgotten.
+    /// Returns the first frame that is neither in a file nor in a gap. Frames before the first remaining file of a run
+    /// are not checked, because their gaps may have been forgotten.
     private func lostFrame(of name: String, _ run: ModelRun, _ gaps: [CatalogueGap]) -> Int64? {
         let left = ([place] + shelf).flatMap { place in place.files.values.filter { $0.run == name } }
         guard let first = left.map(\.frames.lowerBound).min() else { return nil }
-        // If relay was killed after an interruption, the catalogue may not know that the program continued.
+        // If relay was killed after an interruption, the catalogue may not contain that the program continued.
         let isEndKnown = !run.wasKilled || !run.wasInterrupted
         let end = isEndKnown ? run.fed : run.recorded.map(\.upperBound).max() ?? first
-        // Times are rounded.
+        // Times are rounded to milliseconds.
         let tolerance: Int64 = 1_000_000
         guard first < end else { return nil }
         return (first..<end).first { frame in

@@ -6,13 +6,13 @@ import Media
 import RecordingSamples
 import TestSupport
 
-/// What users and other programs do in the directories.
+/// Operations of users and other programs in the directories.
 extension ArchiveWalk {
     private var ours: [UInt8] { SampleRecording(seconds: 1, channel: channel).closed }
     private var theirs: SampleRecording { SampleRecording(seconds: 1, channel: otherChannel) }
     private static let junk = [UInt8](repeating: 0x20, count: 900)
 
-    /// Fills the directory above, which another relay uses for a channel of the same name.
+    /// Adds recordings to the directory above, in which another relay records a channel of the same name.
     func addNeighbour() throws {
         for number in 1...3 {
             let name = standardName(number)
@@ -23,7 +23,7 @@ extension ArchiveWalk {
         try above.write([], to: ".relay-archive-above")
     }
 
-    /// A name of the standard form, of this channel or of the other one.
+    /// A file name by the standard template, of this channel or of the other channel.
     private func standardName(_ number: Int, isOther: Bool = false) -> String {
         SegmentName(channel: isOther ? otherChannel : channel, start: SampleRecording.start, sequence: number).closed
     }
@@ -46,7 +46,7 @@ extension ArchiveWalk {
             let name = SegmentName(channel: otherChannel, start: start, sequence: number, template: template)
             try add(theirs.closed, name.closed)
         default:
-            // Another record directory, with files that are named after this channel.
+            // Adds another record directory, in which files are named after this channel.
             let mark = Bool.random(using: &random) ? ".relay-archive-\(number)" : ".relay.sqlite"
             try add([], "inner \(number)/\(mark)")
             try add(ours, "inner \(number)/\(standardName(number))")
@@ -67,7 +67,7 @@ extension ArchiveWalk {
         place.others[name] = try FileDescriptor.open(readOnly: file.path).stamp()
     }
 
-    /// Renames, moves or copies a recording, or moves one back.
+    /// Renames, moves or copies a recording, or moves a recording back.
     func moveFile() throws {
         guard !isReadOnly else { return }
         if Int.random(in: 0..<3, using: &random) == 0, try moveBack() { return }
@@ -84,7 +84,7 @@ extension ArchiveWalk {
         scan()
     }
 
-    /// Moves or copies the recording `name` to a name that makes it a user's file.
+    /// Moves or copies the recording `name` to a name that makes it a user's own file.
     private func give(_ name: String, to target: String, isCopy: Bool) throws {
         note("somebody \(isCopy ? "copies" : "moves") \(name) to \(target)")
         let path = "\(place.path)/\(target)"
@@ -99,12 +99,12 @@ extension ArchiveWalk {
         place.others[target] = try FileDescriptor.open(readOnly: path).stamp()
     }
 
-    /// Gives the recording `name` another name that relay could have made: it stays a recording of the channel.
+    /// Renames the recording `name` to another name that relay could have chosen, so that it remains a recording.
     private func rename(_ name: String, to target: String) throws {
         note("somebody renames \(name) to \(target)")
         try FileManager.default.moveItem(atPath: "\(place.path)/\(name)", toPath: "\(place.path)/\(target)")
         guard var file = place.files.removeValue(forKey: name) else { return }
-        // By this name, it is uploaded again.
+        // Under the new name, the file is uploaded again.
         (file.isUploaded, file.isExempt, file.mayRepeat, file.awaitsStart) = (false, false, true, true)
         place.files[target] = file
         place.usedNames.insert(target)
@@ -119,26 +119,26 @@ extension ArchiveWalk {
         away.append((place, name, file, path))
     }
 
-    /// Moves a recording back that was taken away from this directory. Returns whether it did.
+    /// Moves back a recording that was moved out of this directory. Returns whether there was such a recording.
     private func moveBack() throws -> Bool {
         guard let index = away.indices.first(where: { away[$0].place === place }) else { return false }
         let (_, name, known, path) = away.remove(at: index)
         let target = "\(place.path)/\(name)"
-        // Another file may have got its name.
+        // Another file may have the recording's name by now.
         guard !FileManager.default.fileExists(atPath: target) else { return false }
         note("somebody brings \(name) back")
         try FileManager.default.createDirectory(
             at: URL(fileURLWithPath: target).deletingLastPathComponent(), withIntermediateDirectories: true)
         try FileManager.default.moveItem(atPath: path, toPath: target)
         var file = known
-        // When its turn came, it was gone, and relay has given its upload up.
+        // The file was missing when its turn to be uploaded came, and relay has given its upload up.
         (file.isExempt, file.mayRepeat, file.awaitsStart) = (true, true, true)
         place.files[name] = file
         scan()
         return true
     }
 
-    /// Truncates a recording or changes some of its bytes; the system does not notice.
+    /// Truncates a recording or changes some of its bytes, without a change of its modification date.
     func damageFile() throws {
         guard !place.files.isEmpty else { return }
         let name = random.pick(place.names)
@@ -165,6 +165,39 @@ extension ArchiveWalk {
         Self.date(path, at: UTCTime(milliseconds: written / 1_000_000))
         place.files[name]?.stamp = try file.stamp()
         place.files[name]?.isDamaged = true
+        place.ambiguousNames.insert(name)
         scan()
+    }
+
+    // MARK: Another process
+
+    /// Lets another process begin to record the channel in the directory, or lets it end. The file that it has open and
+    /// locked must stay as it is, even if an operator deletes it.
+    func toggleRival() throws {
+        guard !isReadOnly else { return }
+        if let rival = place.rival {
+            note("the other process ends, and removes \(rival.name)")
+            place.rival = nil
+            place.others[rival.name] = nil
+            try FileManager.default.removeItem(atPath: "\(place.path)/\(rival.name)")
+        } else {
+            let closed = standardName(400_000 + nextNumber())
+            let name = closed + SegmentName.openMark
+            try add(SampleRecording(seconds: 2, channel: channel).open, name)
+            let file = try FileDescriptor.open(existing: "\(place.path)/\(name)")
+            guard file.lock() else { return fault("\(name), which was just made, is locked") }
+            note("another process records \(name)")
+            place.rival = (name, file)
+            keepRivalWriting()
+            tryToDelete(closed)
+        }
+        scan()
+    }
+
+    /// Dates the open file of another process as one to which it writes.
+    func keepRivalWriting() {
+        guard let (name, file) = place.rival else { return }
+        Self.date("\(place.path)/\(name)", at: time.wall)
+        place.others[name] = try? file.stamp()
     }
 }

@@ -5,13 +5,13 @@ import Foundation
 import Segmenter
 import TestSupport
 
-/// A walk of random operations through the life of one archive.
+/// One walk: a sequence of random operations on one archive.
 final class ArchiveWalk {
     private enum Operation: CaseIterable {
         case record, look, upload, killedUpload, hold, clip, delete, wait, crash, restart, clock
-        case foreign, rename, damage, catalogue, disk, swap, suspend
+        case foreign, rename, damage, catalogue, disk, swap, suspend, outage, lostCatalogue, rival
 
-        /// The operations, each as often as it is to happen.
+        /// The operations. An operation that is to happen more often occurs several times.
         static let weighted: [Operation] = {
             var all = Operation.allCases
             all += [Operation](repeating: .record, count: 5)
@@ -20,59 +20,59 @@ final class ArchiveWalk {
         }()
     }
 
-    /// By how much a file system may round the date of a file, in nanoseconds.
+    /// The maximum rounding error of a file's date, in nanoseconds.
     private static let rounding: Int64 = 5_000_000
-    /// After so many operations, the disturbances end and everything must become right.
+    /// After this number of operations, all disturbances end, and everything must become right again.
     private static let settlingInterval = 20
-    /// How many operations are shown with a fault.
+    /// The number of operations that are reported with a fault.
     private static let shownOperations = 30
     private static let templates = [
         "{channel}_{start}_{sequence}", "%Y-%m-%d/{channel}_{start}_{sequence}", "{channel}/{date}/{time}_{sequence}",
         "{date}_{time}_{sequence}", "rec {channel}/{sequence}", "{channel}_{time}", "{start}_{channel}",
     ]
-    /// Channels, and others whose names are nearly the same.
+    /// Pairs of channels, some of which have nearly the same names.
     private static let channels = [
         ("test", "other"), ("test", "test-1"), ("test-1", "test"), ("cam1", "cam"), ("a_b", "a"), ("2020", "202"),
     ]
 
     let seed: UInt64
-    /// Whether retention asks what else needs a file. Without that the walk must find faults.
+    /// Whether retention asks its vetoes before it deletes a file. If it does not, the walk must find faults.
     let heedsVetoes: Bool
     var random: SeededRandom
     let time = SimulatedTime()
-    /// The directory above the archive, which another relay records to.
+    /// The directory above the archive. Another relay records to it.
     let above: TemporaryDirectory
     let surroundings: ModelPlace
-    /// Where directories are that are not at their place.
+    /// Contains the directories that are not at their path.
     let closet: TemporaryDirectory
-    /// The directory to which relay records, wherever it is now.
+    /// The directory to which relay records. It may have been moved away.
     var place: ModelPlace
-    /// Directories that another one has replaced.
+    /// Directories that were replaced by another one.
     var shelf: [ModelPlace] = []
     var relay: SimulatedRelay?
     var runs: [String: ModelRun] = [:]
     let channel: String
-    /// Another channel, which has files in the same directory.
+    /// Another channel, whose files are in the same directory.
     let otherChannel: String
     let hasUploads: Bool
-    /// The template of names, `--record-name`.
+    /// The template of file names, as in `--record-name`.
     private(set) var names: String
     var rules = RetentionRules(minimumAge: .seconds(3600))
-    /// The least `--keep-min` so far, in nanoseconds.
+    /// The smallest value of `--keep-min` so far, in nanoseconds.
     private(set) var leastMinimum: Int64 = .max
-    /// By how much steps of the clock that are too small to be noticed can falsify an age, in nanoseconds.
+    /// The maximum error of a file's age, in nanoseconds, caused by clock steps that are too small to be noticed.
     var slack: Int64 = 0
     /// Whether the clock was ever wrong.
     var hadWrongClock = false
-    /// Whether the directory is not at its path, as if its disk were gone.
+    /// Whether the directory was moved away from its path, as if its disk were missing.
     var isMissing = false
     /// Whether no file can be created in the directory.
     var isReadOnly = false
-    /// Whether the directory could not be used at some time in this run.
+    /// Whether the directory could not be used at some moment of the present run.
     var hadTrouble = false
     /// Files that a user has moved to another directory.
     var away: [(place: ModelPlace, name: String, file: ModelPlace.OwnFile, path: String)] = []
-    /// Counts things that need a name.
+    /// The last number that ``nextNumber()`` returned.
     private var counter = 0
     private(set) var faults: [String] = []
     private var trail: [String] = []
@@ -96,7 +96,7 @@ final class ArchiveWalk {
         changeRules()
     }
 
-    /// Performs `steps` operations. Returns the first fault, with the operations before it.
+    /// Performs `steps` operations. Returns the first fault, with the last operations before it.
     func run(steps: Int) async -> String? {
         defer { setReadOnly(false) }
         for step in 1...steps where faults.isEmpty {
@@ -141,6 +141,9 @@ final class ArchiveWalk {
         case .disk: try disturbDisk()
         case .swap: try swapDirectory()
         case .suspend: suspend()
+        case .outage: await uploadAfterOutage()
+        case .lostCatalogue: try await loseCatalogue()
+        case .rival: try toggleRival()
         }
     }
 
@@ -166,8 +169,9 @@ final class ArchiveWalk {
 
     private var minimumAge: Int64 { rules.minimumAge.components.seconds * 1_000_000_000 }
 
-    /// How old a file is at least when it is deleted, in nanoseconds. If the clock was wrong, only the least
-    /// `--keep-min` so far is certain, because relay remembers a wrong clock only for as long as the one in force.
+    /// The minimum age, in nanoseconds, at which retention may delete a file. If the clock was wrong, only the smallest
+    /// `--keep-min` so far is certain, because relay remembers a wrong clock only for the duration of the present
+    /// `--keep-min`.
     var protectedAge: Int64 { (hadWrongClock ? leastMinimum : minimumAge) - slack - Self.rounding }
 
     /// Returns a number that was not used before.

@@ -5,7 +5,7 @@ import Media
 /// A program of 25 small frames a second with audio. Each second begins with a keyframe.
 enum SimulatedMedia {
     static let rate = FrameRate(25)
-    /// The frames of a second.
+    /// The number of frames in a second.
     static let second: Int64 = 25
     /// The duration of a frame, in nanoseconds.
     static let frame: Int64 = 40_000_000
@@ -18,8 +18,8 @@ enum SimulatedMedia {
     private static let audio = TrackDescription(
         format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 128_000, frameLength: 1024)
 
-    /// The packets of the program's frames `frames`, in decoding order; before the first frame comes one packet of
-    /// priming.
+    /// The packets of the frames `frames`, in decoding order. Before the first frame of the program there is one packet
+    /// of priming.
     static func packets(_ frames: Range<Int64>) -> [EncodedPacket] {
         var packets = frames.map { frame in
             EncodedPacket(
@@ -39,7 +39,7 @@ enum SimulatedMedia {
     }
 }
 
-/// Makes keyframes for no request: the program has one each second.
+/// Ignores keyframe requests, because the program has a keyframe each second.
 final class DeafKeyframes: KeyframeRequester {
     func requestKeyframe(at programTime: Int64?) {}
 }

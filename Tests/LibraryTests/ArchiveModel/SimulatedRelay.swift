@@ -10,8 +10,8 @@ import TestSupport
 @testable import Segmenter
 @testable import Upload
 
-/// One run of relay: the objects of a recording, connected as ``Channel`` connects them, without the timers. Everything
-/// is done when a method returns.
+/// One run of relay: the objects of a recording, connected as ``Channel`` connects them, but without timers. When a
+/// method returns, all of its work is done.
 final class SimulatedRelay {
     struct Settings {
         var path: String
@@ -19,7 +19,7 @@ final class SimulatedRelay {
         var template: NameTemplate
         var rules: RetentionRules
         var hasUploads: Bool
-        /// Whether retention asks what else needs a file.
+        /// Whether retention asks its vetoes before it deletes a file.
         var heedsVetoes: Bool
         /// Identifies the run.
         var run: String
@@ -33,22 +33,23 @@ final class SimulatedRelay {
     let retention: Retention
     let recorder: Recorder
     private let time: SimulatedTime
-    /// Tells the catalogue and the uploader of recovered files.
+    /// Reports recovered files to the catalogue and the uploader.
     private let place: ObserverLine
-    /// Tells all objects what the recorder has done.
+    /// Reports the recorder's files and gaps to all objects.
     private let line: ObserverLine
-    /// How many frames were recorded.
+    /// The number of frames that were recorded.
     private(set) var frames: Int64 = 0
 
     /// Prepares the directory and makes the objects. Throws if nothing can be recorded there.
     init(_ settings: Settings, time: SimulatedTime) throws {
         let channel = settings.channel
         let directory = try RecordDirectory.prepare(settings.path, template: settings.template)
-        let catalogue = Catalogue(directory: directory, channel: channel, logger: quiet)
-        // Answers whether files are uploaded. The uploads themselves are made by other objects, which end.
+        let catalogue = Catalogue(directory: directory, channel: channel, wallClock: { time.wall }, logger: quiet)
+        // This uploader only answers whether files are uploaded. Each upload is made by another uploader, which then
+        // ends.
         let uploader = Uploader(
             directory: directory, channel: channel, catalogue: catalogue,
-            delivery: SimulatedDelivery(.none, after: 0), clock: time, logger: quiet)
+            delivery: SimulatedDelivery(.none, after: 0, time: time), clock: time, logger: quiet)
         let observers: [any RecordingObserver] = settings.hasUploads ? [catalogue, uploader] : [catalogue]
         var vetoes: [any RetentionVeto] = [
             HoldVeto(directory), ClipHold(directory: directory, channel: channel), catalogue,
@@ -76,8 +77,8 @@ final class SimulatedRelay {
             clock: time, wallClock: { time.wall }, logger: quiet)
     }
 
-    /// Opens the catalogue and completes what a crash left open, in this order or the other: in relay they happen at
-    /// the same time.
+    /// Opens the catalogue, and completes the files that a crash left open. `recoversFirst` determines the order,
+    /// because relay does both at the same time.
     func begin(recoversFirst: Bool) {
         if recoversFirst { recover() }
         catalogue.start()
@@ -105,20 +106,20 @@ final class SimulatedRelay {
         time.pass(.seconds(1))
     }
 
-    /// Waits until the recorder, the closer and the catalogue have done everything.
+    /// Waits until the recorder, the closer and the catalogue are idle.
     func rest() {
         recorder.waitUntilIdle()
         recorder.waitForCloser()
         catalogue.waitUntilIdle()
     }
 
-    /// From now on no object is told what the recorder does, as if relay were killed just before it could tell them.
+    /// Stops all reports about the recorder's files, as if relay were killed just before it could make them.
     func cutLine() { line.cut() }
 
-    /// Uploads what waits until nothing waits, relay is killed or the remote is given up. Returns the names of the
-    /// files that arrived.
-    func upload(_ fault: SimulatedDelivery.Fault, after good: Int) async -> [String] {
-        let delivery = SimulatedDelivery(fault, after: good)
+    /// Uploads the waiting files until no file waits, relay is killed, or the remote is given up. Returns the files that
+    /// arrived.
+    func upload(_ fault: SimulatedDelivery.Fault, after good: Int) async -> [SimulatedDelivery.Arrival] {
+        let delivery = SimulatedDelivery(fault, after: good, time: time)
         let session = Uploader(
             directory: directory, channel: channel, catalogue: catalogue, delivery: delivery,
             sleep: { [time] in time.pass($0) }, clock: time, logger: quiet)
@@ -128,10 +129,41 @@ final class SimulatedRelay {
             session.finish { done.resume() }
         }
         catalogue.waitUntilIdle()
-        return delivery.delivered
+        return delivery.arrivals
     }
 
-    /// Ends properly.
+    /// The oldest file that waits for its upload; nil if none waits, or if the catalogue cannot be used.
+    func nextUpload() async -> String? {
+        await withCheckedContinuation { (found: CheckedContinuation<String?, Never>) in
+            catalogue.uploads(besides: []) { found.resume(returning: $0?.next?.name) }
+        }
+    }
+
+    /// Tries again and again to upload what waits, `name` first, while the remote does not answer for `duration`, and
+    /// uploads until nothing waits when it answers again. Retention checks during each pause. Returns the files that
+    /// arrived. The file `name` must exist, because the uploader pauses only after a failure.
+    func upload(_ name: String, awayFor duration: Duration) async -> [SimulatedDelivery.Arrival] {
+        let end = time.now + duration.inNanoseconds
+        let delivery = SimulatedDelivery(.awayUntil(end), after: 0, time: time)
+        let ending = Ending()
+        let path = "\(directory.path)/\(name)"
+        let session = Uploader(
+            directory: directory, channel: channel, catalogue: catalogue, delivery: delivery,
+            sleep: { [time, retention] pause in
+                time.pass(pause)
+                retention.check()
+                let isGone = (try? FileDescriptor.open(readOnly: path)) == nil
+                if time.now >= end || isGone { ending.run() }
+            }, clock: time, logger: quiet)
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            ending.set { session.finish { done.resume() } }
+            session.start()
+        }
+        catalogue.waitUntilIdle()
+        return delivery.arrivals
+    }
+
+    /// Ends the run in the regular way.
     func finish() async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             recorder.finish(deadline: .max) { done.resume() }
@@ -142,7 +174,22 @@ final class SimulatedRelay {
     }
 }
 
-/// Passes on what happens to a recording's files until it is cut.
+/// Work that is done once.
+private final class Ending: Sendable {
+    private let work = Mutex<(@Sendable () -> Void)?>(nil)
+
+    func set(_ work: @escaping @Sendable () -> Void) { self.work.withLock { $0 = work } }
+
+    func run() {
+        let last = work.withLock { work in
+            defer { work = nil }
+            return work
+        }
+        last?()
+    }
+}
+
+/// Forwards reports about a recording's files until ``cut()``.
 private final class ObserverLine: RecordingObserver {
     private let ends: [any RecordingObserver]
     private let isCut = Mutex(false)

@@ -4,7 +4,7 @@ import Archive
 import Media
 import Synchronization
 
-/// The clocks of a simulated machine: one that never steps, which is right, and a wall clock, which can be wrong.
+/// The clocks of a simulated machine: a monotonic clock, which is right, and a wall clock, which can be wrong.
 final class SimulatedTime: MonotonicClock {
     private struct State {
         var elapsed: Int64 = 1_000_000_000_000
@@ -13,14 +13,14 @@ final class SimulatedTime: MonotonicClock {
         var hasServer = true
     }
 
-    /// What the wall clock showed at 0, in milliseconds since 1970: in May 2020.
+    /// The time that the wall clock showed at the monotonic time 0: a time in May 2020, in milliseconds since 1970.
     private static let start: Int64 = 1_590_000_000_000
 
     private let state = Mutex(State())
 
     /// The true time, in nanoseconds.
     var now: Int64 { state.withLock { $0.elapsed } }
-    /// What the wall clock shows.
+    /// The time that the wall clock shows.
     var wall: UTCTime {
         state.withLock { UTCTime(milliseconds: Self.start + $0.elapsed / 1_000_000 + $0.error) }
     }
@@ -33,7 +33,7 @@ final class SimulatedTime: MonotonicClock {
 
     func sleep(until deadline: Int64) { state.withLock { $0.elapsed = max($0.elapsed, deadline) } }
 
-    /// Lets `duration` pass.
+    /// Advances the time by `duration`.
     func pass(_ duration: Duration) { state.withLock { $0.elapsed += duration.inNanoseconds } }
 
     /// Sets the wall clock so that it is ahead by `error` milliseconds.

@@ -64,7 +64,7 @@ enum ClientBytes {
         return command("connect", 1, [.object(usual.merging(properties, uniquingKeysWith: { $1 }))])
     }
 
-    /// Everything up to the request to publish `key`, as FFmpeg writes it.
+    /// All bytes of a client up to its request to publish `key`, as FFmpeg writes them.
     static func publishing(_ key: String, app: String = "live") -> [UInt8] {
         handshake + connect(app) + chunkSize(4096) + command("releaseStream", 2, [.null, .string(key)], chunk: 4096)
             + command("FCPublish", 3, [.null, .string(key)], chunk: 4096)
@@ -72,7 +72,7 @@ enum ClientBytes {
             + command("publish", 5, [.null, .string(key), .string("live")], stream: 1, chunk: 4096)
     }
 
-    /// Everything up to the request to play `name`.
+    /// All bytes of a client up to its request to play `name`.
     static func playing(_ name: String, app: String = "live") -> [UInt8] {
         handshake + connect(app) + command("createStream", 2, [.null])
             + command("play", 3, [.null, .string(name), .number(-2000)], stream: 1)

@@ -49,7 +49,7 @@ struct OwnOutputTests {
         var chunks = RTMPChunkWriter(streamID: handover.streamID)
         for message in RTMPHeaders.messages(for: Samples.description) { chunks.append(message, to: &buffer) }
         for index in 0..<frames {
-            // Some are larger than a chunk.
+            // Some frames are larger than a chunk.
             let frame = Samples.video(pts: index + 2, dts: index, isKeyframe: index == 0, bytes: Int(index) * 9000 + 1)
             chunks.append(timeline.message(for: frame), to: &buffer)
         }

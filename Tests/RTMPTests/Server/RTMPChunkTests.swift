@@ -64,7 +64,7 @@ struct RTMPChunkTests {
         var parser = RTMPInboundParser()
         var bytes = ClientBytes.message(9, [1], time: 0xFFFF_FF00) + ClientBytes.later(9, [2], by: 0x200)
         bytes += ClientBytes.later(9, [3], by: 0x100_0000)
-        // Type 2, and two of type 3, which repeat the time difference.
+        // One header of type 2 and two headers of type 3, which repeat the time difference.
         bytes += [0x83, 0, 0, 40, 4, 0xC3, 5, 0xC3, 6]
         let messages = try parser.parse(bytes)
         #expect(messages.map(\.body) == [[1], [2], [3], [4], [5], [6]])
@@ -88,7 +88,7 @@ struct RTMPChunkTests {
         var refusedAt: Int?
         for id in 0..<65_599 {
             let basic: [UInt8] = [0x01, UInt8(id & 0xFF), UInt8(id >> 8 & 0xFF)]
-            // 16 MiB − 1 bytes announced, one byte of them sent.
+            // The header announces 16 MiB − 1 bytes, and one chunk of 128 bytes follows.
             let chunk = basic + [0, 0, 0, 0xFF, 0xFF, 0xFF, 9, 1, 0, 0, 0] + [UInt8](repeating: 7, count: 128)
             do { #expect(try parser.parse(chunk).isEmpty) } catch {
                 refusedAt = id
@@ -99,7 +99,7 @@ struct RTMPChunkTests {
         #expect(refusedAt == 64)
     }
 
-    @Test("A publisher's message of 16 MiB − 1 is received, and a second incomplete one is refused at the limit")
+    @Test("A publisher's message of the maximum size is received, and a second incomplete one is refused at the limit")
     func largest() throws {
         var parser = RTMPInboundParser(limits: RTMPServerSession.publisherLimits)
         let body = [UInt8](repeating: 1, count: 0xFF_FFFF)

@@ -56,7 +56,7 @@ struct RTMPSServerTests {
         first.say(ClientBytes.message(9, [0x17, 1, 0, 0, 0, 9], time: 5, stream: 1, csid: 6))
         try await eventually { record.times == [5] }
         files.write(TLSSamples.two)
-        // The server still uses the old one.
+        // The server still uses the old certificate.
         await #expect(throws: OutputFailure.self) { _ = try await client(registration.port, trusting: new) }
         identity.look()
         let second = try await client(registration.port, trusting: new)
@@ -97,7 +97,7 @@ struct RTMPSServerTests {
         try await client.beClosed()
     }
 
-    /// A hundred frames, which are more than the tunnel can buffer.
+    /// Sends a hundred frames, which are more than the tunnel can buffer.
     private func send(_ host: PlayerRecord) throws {
         let player = try #require(host.players.withLock { $0.first })
         var (buffer, timeline) = (OutboundBuffer(), RTMPTimeline())

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("An RTMP server's session with one client")
 struct RTMPServerSessionTests {
-    /// A session with its results.
+    /// A session, and the events and answers that it has returned.
     private struct Talk {
         var session = RTMPServerSession()
         var parser = RTMPInboundParser()
@@ -392,6 +392,6 @@ struct RTMPServerSessionTests {
 }
 
 extension ClientBytes {
-    /// Up to `connect` and `createStream`.
+    /// All bytes of a client up to `createStream`.
     fileprivate static let chunkless = handshake + connect() + command("createStream", 2, [.null])
 }

@@ -80,7 +80,7 @@ struct RTMPServerTests {
     }
 
     @Test(
-        "Clients with a wrong key, a wrong application or an output's name are refused",
+        "A client that publishes with a wrong key, in a wrong application or under an output's name is refused",
         arguments: [
             ("live", "secret2"), ("live", ""), ("other", "secret"), ("live", "program"), ("live/secret", "x"),
         ])
@@ -268,7 +268,7 @@ struct RTMPServerTests {
         record.state.withLock { $0.pausesAfter = 10 }
         let registration = try server.receive(url("live/secret"), receiver: record)
         let client = try await ServerClient.publishing("secret", at: registration.port)
-        // 200 MB, more than any socket buffers.
+        // The client sends 200 MB, which is more than socket buffers can hold.
         let body = [0x17, 1, 0, 0, 0] + [UInt8](repeating: 1, count: 99_995)
         let isSent = Atomic(false)
         nonisolated(unsafe) let sender = client
@@ -292,7 +292,7 @@ struct RTMPServerTests {
         #expect(record.state.withLock { $0.bytes } == 2000 * 99_995)
     }
 
-    @Test("A client that requests nothing, and a publisher that sends nothing, are disconnected after their deadlines")
+    @Test("A client that requests nothing and a publisher that sends nothing are each disconnected at a deadline")
     func deadlines() async throws {
         let server = server {
             $0.handshakeTime = .milliseconds(30)

@@ -17,7 +17,7 @@ final class ServerClient {
     private var skipped = 0
     /// The server's messages after its handshake.
     private(set) var messages: [RTMPInboundParser.Message] = []
-    /// Whether the connection's end was seen.
+    /// Whether the server was seen to close the connection.
     private(set) var isClosed = false
 
     /// A connection to `port` of the loopback interface, from `source`.
@@ -39,8 +39,8 @@ final class ServerClient {
         return client
     }
 
-    /// Sends `bytes` as long as the server does not pause its reading for more than this many milliseconds. Returns the
-    /// number of bytes sent.
+    /// Sends `bytes`. Stops if the socket accepts no bytes for `milliseconds`, because the server has paused reading.
+    /// Returns the number of bytes sent.
     @discardableResult
     func say(_ bytes: [UInt8], waiting milliseconds: CInt = 5000) -> Int {
         var sent = 0
@@ -79,7 +79,8 @@ final class ServerClient {
         }
     }
 
-    /// Waits until the server has sent `word` this many times. Throws if it does not, or closes the connection first.
+    /// Waits until the server has sent `word` this many times. Throws if it is not sent in time, or if the server
+    /// closes the connection first.
     func hear(_ word: String, times: Int = 1) async throws {
         try await eventually(word) {
             listen()

@@ -121,7 +121,7 @@ struct AudioGrid {
     }
 
     /// The stretch whose packets determine the grid, so that these packets are not moved. It is the first stretch that
-    /// is long enough to move frames for it; if no stretch is long enough, it is the longest one.
+    /// is long enough for its frames to be moved; if no stretch is long enough, it is the longest one.
     private func anchor(_ stretches: [Range<Int>]) -> Range<Int>? {
         let found = stretches.filter(isCopyable)
         return found.first { length($0) >= rules.longest } ?? found.max { length($0) < length($1) }

@@ -11,7 +11,7 @@ struct AudioPlan: Equatable {
     struct Fade: Equatable {
         /// How the loudness changes during the fade.
         enum Shape: Equatable {
-            /// For two clips with the same audio: the sum of the two factors is constant, so the mix is as loud as each
+            /// For two clips with the same audio: the sum of the two gains is constant, so the mix is as loud as each
             /// clip.
             case linear
             /// For two clips with unrelated audio: the sum of the two powers is constant.
@@ -21,7 +21,7 @@ struct AudioPlan: Equatable {
         let range: Range<Int64>
         let shape: Shape
 
-        /// The factor at `position` for the clip that is faded in.
+        /// The gain at `position` for the clip that is faded in.
         func rising(at position: Int64) -> Float {
             guard position >= range.lowerBound else { return 0 }
             guard position < range.upperBound else { return 1 }
@@ -29,7 +29,7 @@ struct AudioPlan: Equatable {
             return Float(shape == .linear ? part : sin(part * .pi / 2))
         }
 
-        /// The factor at `position` for the clip that is faded out.
+        /// The gain at `position` for the clip that is faded out.
         func falling(at position: Int64) -> Float {
             guard position >= range.lowerBound else { return 1 }
             guard position < range.upperBound else { return 0 }
