@@ -122,7 +122,7 @@ import Testing
         #expect(temporary.files == ["deep"])
     }
 
-    @Test func `A damaged file with a stored mount point is ignored, and can be overwritten`() throws {
+    @Test func `If the file with a stored mount point is damaged, it is ignored and can be overwritten`() throws {
         let memory = MountMemory(directory: temporary.path)
         let entry = MountMemory.Entry(mountPoint: "/mnt", mark: ".relay-archive-1")
         for text in [
@@ -177,7 +177,7 @@ import Testing
 
     // MARK: Stored templates
 
-    @Test func `All valid name templates are read from a damaged file that lists templates`() throws {
+    @Test func `The valid name templates in a damaged list of templates are still read`() throws {
         let good = try NameTemplate(parsing: "{date}/{channel}-{sequence}")
         let lines = ["", "{nothing}", "../{sequence}", "{date}/{channel}-{sequence}", "\u{0}", "%", "{channel}"]
         try temporary.write(Array(lines.joined(separator: "\n").utf8) + [0xFF, 10], to: ".relay-names")
