@@ -81,7 +81,7 @@ import Testing
         weak var queue: ChecksumQueue?
     }
 
-    @Test func `A queue that is freed while its disk is missing does not wait for the disk`() throws {
+    @Test func `A checksum queue that is released while its disk is missing does not wait for the disk`() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)
         try FileManager.default.removeItem(atPath: place.path)

@@ -217,7 +217,7 @@ private struct Neighbourhood {
 
     // Regression: after the catalogue was lost, each transport stream and each unreadable file was uploaded if the
     // template could make its name, even a file of another channel or of a user.
-    @Test func `After the catalogue is lost, only files of the channel wait for their upload`() async throws {
+    @Test func `After the catalogue is lost, only the channel's own files wait for their upload`() async throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "{date}_{time}_{sequence}")
         let target = try RecordDirectory.prepare(directory.path, template: template)
