@@ -176,7 +176,8 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A splice stream is added to a program map that has room, and a damaged map stays one packet`() {
+    @Test
+    func `A splice stream is added to a program map if it fits into the packet, and a damaged map stays one packet`() {
         var random = SeededRandom()
         for count in 1...34 {
             let types = [UInt8](repeating: 0x0F, count: count)
