@@ -101,7 +101,7 @@ struct FragmentPropertyTests {
     }
 
     @Test(arguments: UInt64(1)...6)
-    func `A track run with any fields is read back as written, refused if truncated, and bounded if damaged`(
+    func `A track run is read back as written, refused if truncated, and read within bounds if damaged`(
         seed: UInt64
     ) throws {
         var random = SplitMix64(seed: seed)
