@@ -139,7 +139,7 @@ import Testing
         #expect(deletable(limit: .max) == 0)
     }
 
-    @Test func `Many small files are deleted in one step`() {
+    @Test func `In one step retention deletes up to 64 small files for free space, or up to 100 by age`() {
         let small = files(300).map { file in
             var file = file
             file.bytes = 4 << 20
