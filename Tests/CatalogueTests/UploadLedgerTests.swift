@@ -77,7 +77,7 @@ struct UploadLedgerTests {
         #expect(try newest().map(\.name) == ["b.mp4", "a.mp4"])
     }
 
-    @Test("A page of the ledger has a channel's newest uploads before a time, and no two of them have the same time")
+    @Test("A page of the upload ledger has a channel's newest uploads before a time, each with a different time")
     func pages() throws {
         for number in 0..<10 { try store.noteUploaded(entry("\(number).mp4", at: 100)) }
         try store.noteUploaded(entry("other.mp4", at: 100, channel: "other"))
@@ -147,7 +147,7 @@ struct UploadLedgerTests {
         #expect(throws: ArchiveFailure.self) { try RecordingArchive(directory.path) }
     }
 
-    @Test("A catalogue whose list of tables has lost the ledger counts as damaged")
+    @Test("A catalogue without the table of the upload ledger counts as damaged")
     func lost() throws {
         let directory = try TemporaryDirectory()
         try CatalogueStore(directory: directory.path).write { try $0.execute(sql: "DROP TABLE uploads") }

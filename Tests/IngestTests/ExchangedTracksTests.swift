@@ -104,7 +104,7 @@ struct ExchangedTracksTests {
         #expect((74...75).contains(after.video) && after.audio >= 138 && !rest.isChanged, "\(after)")
     }
 
-    @Test("A file whose PIDs are exchanged is read to its end if no end at a coding change was requested")
+    @Test("Unless an end at a coding change is requested, a file whose PIDs are exchanged is read to its end")
     func usual() throws {
         let demuxer = try Demuxer(
             url: "file:" + path, options: Demuxer.Options(), interrupter: Interrupter(), subject: "in")

@@ -239,7 +239,7 @@ struct PlaylistChangeTests {
         #expect(abs(videoEnd - audioEnd) < 60_000_000, "\(videoEnd) and \(audioEnd)")
     }
 
-    @Test("A playlist that is started again with smaller sequence numbers is opened again at once")
+    @Test("A playlist that restarts with smaller sequence numbers is reopened at once")
     func startedAgain() throws {
         let (red, blue) = (
             try Segments("red", "160x90", fragmented: false), try Segments("blue", "160x90", fragmented: false)

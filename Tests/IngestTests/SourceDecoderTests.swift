@@ -185,7 +185,7 @@ struct SourceDecoderTests {
         #expect(sink.taken.frames.count - before == count && count == 150)
     }
 
-    @Test("The inbox does not count as decoded while it contains entries that the decoder has not taken")
+    @Test("Packets in the inbox do not count as decoded while the decoder has not taken all entries")
     func notDelivered() throws {
         inbox.interrupt()
         #expect(inbox.takeAll().count == 1)
