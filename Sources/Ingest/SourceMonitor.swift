@@ -98,7 +98,7 @@ final class SourceMonitor: Sendable {
     /// changes at this point, or if `failure` is a failure to decode. If the demuxer read a playlist whose next segment
     /// is coded in another way, the next demuxer begins with that segment.
     func keepConnection(of demuxer: Demuxer, after failure: IngestError? = nil) {
-        if failure == nil, let address = demuxer.nextInitialization { playlist.resume(at: address) }
+        if failure == nil { playlist.resume(at: demuxer.nextInitializations) }
         guard let bytes = demuxer.transportStream, !isStopped else { return }
         let isFailure = if case .cannotBeDecoded? = failure { true } else { false }
         guard isFailure || failure == nil && bytes.isChanged else { return }

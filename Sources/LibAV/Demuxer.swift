@@ -42,7 +42,7 @@ package final class Demuxer {
         /// duration determines the time limit of probing and of each read: see ``Demuxer/readTimeout(_:target:)``.
         package var targetDuration: (@Sendable (_ formatName: String, Interrupter) -> Duration?)?
         /// Whether a live HLS playlist ends in front of the first segment whose initialization section describes another
-        /// coding. ``Demuxer/nextInitialization`` is the address of this section.
+        /// coding. ``Demuxer/nextInitializations`` has the address of this section.
         package var endsAtInitialization = false
         /// Whether a transport stream in a file ends where its program map changes the coding of a selected stream.
         /// ``Demuxer/transportStream`` then supplies the rest of the file.
@@ -137,7 +137,6 @@ package final class Demuxer {
         resources = ResourceOpener(url, options, interrupter)
         interrupter.allow(options.openTimeout)
         context = try Self.open(url, reader, resources, options, interrupter, subject)
-        resources?.initializations?.begin(context)
         targetDuration = options.targetDuration?(Self.formatName(of: context), interrupter)
         readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
         // If the playlist has only just begun, probing waits for its next segment.
@@ -167,6 +166,7 @@ package final class Demuxer {
             throw error
         }
         openedStreams = Int(context.pointee.nb_streams)
+        resources?.initializations?.forgetRefusals()
         if options.endsAtCodingChange, url.hasPrefix("file:"), Self.formatName(of: context) == "mpegts" {
             maps = FileMapWatch(String(url.dropFirst("file:".count)))
         }
@@ -237,6 +237,7 @@ package final class Demuxer {
         let chosen = indices.compactMap { context.pointee.streams?[$0]?.pointee.id }
         transportStream?.follow(followsAll ? nil : Set(chosen.map(Int.init)))
         continuations.selected = indices
+        resources?.initializations?.forgetRefusals()
         ahead.removeAll { !indices.contains($0.streamIndex) }
         for index in 0..<Int(context.pointee.nb_streams) {
             context.pointee.streams?[index]?.pointee.discard =
@@ -255,13 +256,13 @@ package final class Demuxer {
     package func readPacket() throws(AVFailure) -> PacketBox? {
         if let packet = ahead.popLast() { return packet }
         let box = try PacketBox(subject: subject)
-        if !isWaiting { interrupter.allow(nextInitialization == nil ? readTimeout : targetDuration ?? readTimeout) }
+        if !isWaiting { interrupter.allow(nextInitializations.isEmpty ? readTimeout : targetDuration ?? readTimeout) }
         let place = maps == nil ? 0 : context.pointee.pb.map { avio_skip($0, 0) } ?? 0
         let code = av_read_frame(context, box.packet)
         isWaiting = Self.keepsDeadline(after: code, interrupter)
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
         // It is no failure if the lists that have not ended have no further segment in time.
-        if code < 0, nextInitialization != nil, !interrupter.isInterrupted { return nil }
+        if code < 0, !nextInitializations.isEmpty, !interrupter.isInterrupted { return nil }
         try Self.check(code, "read", subject, interrupter)
         if isBehindChange(box) { return nil }
         if box.streamIndex >= openedStreams, let continued = streamContinued(by: box.streamIndex) {
@@ -277,7 +278,7 @@ package final class Demuxer {
     /// could continue alone for any time.
     private func isBehindChange(_ packet: PacketBox) -> Bool {
         guard resources?.initializations != nil else { return false }
-        guard nextInitialization != nil else {
+        guard !nextInitializations.isEmpty else {
             if let end = end(of: packet) { endOfCoding = max(endOfCoding ?? end, end) }
             return false
         }

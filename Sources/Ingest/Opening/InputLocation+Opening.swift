@@ -31,8 +31,9 @@ extension InputLocation {
         var (url, settings) = demuxerSettings(options, monitor.redirections)
         follow(&url, &settings, monitor)
         settings.known = monitor.knownTracks
-        if let address = monitor.playlist.takeChange() {
-            let start = startIndex(at: address, monitor.redirections, monitor.interrupter)
+        let change = monitor.playlist.takeChange()
+        if !change.isEmpty {
+            let start = startIndex(at: change, monitor.redirections, monitor.interrupter)
             settings.values["live_start_index"] = "\(start)"
         }
         if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }

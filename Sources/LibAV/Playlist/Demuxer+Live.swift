@@ -3,9 +3,9 @@
 internal import CFFmpeg
 
 extension Demuxer {
-    /// The initialization section at which a playlist ended, because the segments that follow it are coded in another
-    /// way; nil as long as it has not ended there. A new demuxer can continue with these segments.
-    package var nextInitialization: InitializationAddress? { resources?.initializations?.refused }
+    /// The initialization sections at which lists of a playlist ended, because the segments that follow are coded in
+    /// another way; empty as long as no list has ended there. A new demuxer can continue with these segments.
+    package var nextInitializations: [InitializationAddress] { resources?.initializations?.refused ?? [] }
 
     /// Whether the streams come from different playlists: libavformat's `hls` demuxer makes the playlist's number the id
     /// of its streams.
