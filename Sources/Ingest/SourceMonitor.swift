@@ -121,6 +121,9 @@ final class SourceMonitor: Sendable {
             || continuation.withLock { $0?.isChange == true }
     }
 
+    /// Whether the next demuxer continues with the bytes that the last one has left.
+    var continues: Bool { continuation.withLock { $0 != nil } }
+
     /// Makes the next demuxer of a looped file begin at its start, because the last one has read the rest of the file
     /// behind a change and cannot return.
     func beginAgain() { isAtStart.store(true, ordering: .releasing) }
