@@ -18,10 +18,13 @@ extension Demuxer {
     private static let briefProbe: Int64 = 2_000_000
 
     /// Shortens the probing of a live FLV stream, which may announce a track that never begins: libavformat ends probing
-    /// early only if FLV has two tracks. A file on an HTTP server is not live, and the server lets clients seek in it.
+    /// early only if FLV has two tracks. A file on an HTTP server is not live: it has a size, and the server lets clients
+    /// seek in it. Some servers say that of a live stream, too, whose size they do not know.
     static func shortenProbeOfFLV(_ context: UnsafeMutablePointer<AVFormatContext>) {
         let isFLV = formatName(of: context).split(separator: ",").contains { $0 == "flv" || $0 == "live_flv" }
-        guard isFLV, let bytes = context.pointee.pb, bytes.pointee.seekable & AVIO_SEEKABLE_NORMAL == 0 else { return }
+        guard isFLV, let bytes = context.pointee.pb,
+            bytes.pointee.seekable & AVIO_SEEKABLE_NORMAL == 0 || avio_size(bytes) < 0
+        else { return }
         context.pointee.max_analyze_duration = briefProbe
     }
 }
