@@ -100,6 +100,7 @@ struct ByteStreamTests {
                 close(peer)
             }
         }
+        defer { withExtendedLifetime(server) {} }
         var options = Demuxer.Options()
         options.probesFLVBriefly = true
         let demuxer = try Demuxer(

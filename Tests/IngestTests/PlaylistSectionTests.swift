@@ -96,6 +96,7 @@ struct PlaylistSectionTests {
     private func read(_ material: Material, list: String) throws -> [[TrackKind: Int64]] {
         let server = try PlaylistServer(
             material.segments, sections: material.files, .init(target: 1, count: 6, sections: material.sections))
+        defer { withExtendedLifetime(server) {} }
         let url = server.url.replacing("live.m3u8", with: list)
         let source = LibAVPacketSource(InputLocation(url), loops: false, logger: CollectedLog().logger)
         _ = try source.open()

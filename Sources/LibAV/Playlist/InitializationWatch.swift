@@ -31,6 +31,9 @@ final class InitializationWatch {
     /// variable into which libavformat opens the sections of the list; each list has its own.
     private var kept: [UnsafeRawPointer: InitializationSection] = [:]
 
+    /// The section at which each list has ended. libavformat asks for it again and again.
+    private var ends: [UnsafeRawPointer: InitializationAddress] = [:]
+
     /// The sections at which lists of the playlist have ended for this demuxer; empty as long as none has ended.
     private(set) var refused: [InitializationAddress] = []
 
@@ -50,6 +53,10 @@ final class InitializationWatch {
         var copy: OpaquePointer?
         defer { av_dict_free(&copy) }
         av_dict_copy(&copy, options?.pointee, 0)
+        let list = UnsafeRawPointer(opened)
+        let offset = av_dict_get(copy, "offset", nil, 0)?.pointee.value.map { String(cString: $0) }
+        let address = InitializationAddress(url: String(cString: url), offset: offset.flatMap { Int64($0) })
+        if ends[list] == address { return refuse(address) }
         let code = fetch(options)
         guard code >= 0, let resource = opened.pointee, Self.isSection(resource) else { return code }
         guard let bytes = Self.content(of: resource) else {
@@ -58,13 +65,17 @@ final class InitializationWatch {
             return fetch(&copy)
         }
         avio_closep(opened)
-        if let section = InitializationSection(bytes), !isFitting(section, of: UnsafeRawPointer(opened), in: context) {
-            let offset = av_dict_get(copy, "offset", nil, 0)?.pointee.value.map { String(cString: $0) }
-            let address = InitializationAddress(url: String(cString: url), offset: offset.flatMap { Int64($0) })
-            if !refused.contains(address) { refused.append(address) }
-            return relay_averror_eof
+        if let section = InitializationSection(bytes), !isFitting(section, of: list, in: context) {
+            ends[list] = address
+            return refuse(address)
         }
         return Self.open(bytes, opened)
+    }
+
+    /// Records that a list ends at the section at `address`. Returns libavformat's status code.
+    private func refuse(_ address: InitializationAddress) -> Int32 {
+        if !refused.contains(address) { refused.append(address) }
+        return relay_averror_eof
     }
 
     /// Whether the demuxer of `list` can read the segments that need `section`. A playlist that has ended is not live, and
