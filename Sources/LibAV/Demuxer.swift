@@ -269,11 +269,12 @@ package final class Demuxer {
         if code < 0, !nextInitializations.isEmpty, !interrupter.isInterrupted { return nil }
         try Self.check(code, "read", subject, interrupter)
         if isBehindChange(box) { return nil }
-        if maps == nil, box.streamIndex >= openedStreams, let continued = streamContinued(by: box.streamIndex) {
+        if maps != nil, maps?.rest == nil { lookForChange(from: place) }
+        // Behind a change in a file, the next demuxer reads the new streams.
+        if maps?.rest == nil, box.streamIndex >= openedStreams, let continued = streamContinued(by: box.streamIndex) {
             box.move(to: continued)
         }
         arrivals?.stamp(box)
-        if maps != nil, maps?.rest == nil { lookForChange(from: place) }
         return box
     }
 

@@ -56,6 +56,8 @@ struct ProgramMapWatch: Sendable {
     private var mapPIDs: Set<Int> = []
     private var sections: [Int: Section] = [:]
     private var streams: [Int: Stream] = [:]
+    /// The programs in the newest PAT.
+    private var programs: Set<Int> = []
     /// The PIDs in the newest map of each program.
     private var listed: [Int: Set<Int>] = [:]
     /// Whether a map has given a watched stream the coding that was known before.
@@ -109,10 +111,12 @@ struct ProgramMapWatch: Sendable {
     private mutating func associate(_ section: [UInt8]) -> Bool {
         guard section[0] == 0 else { return false }
         // The section with number 0 starts a new table.
-        if section[6] == 0 { mapPIDs = [] }
+        if section[6] == 0 { (mapPIDs, programs) = ([], []) }
         for place in stride(from: 8, to: section.count - 7, by: 4) {
             let program = Int(section[place]) << 8 | Int(section[place + 1])
-            if program != 0 { mapPIDs.insert(Int(section[place + 2] & 0x1F) << 8 | Int(section[place + 3])) }
+            guard program != 0 else { continue }
+            programs.insert(program)
+            mapPIDs.insert(Int(section[place + 2] & 0x1F) << 8 | Int(section[place + 3]))
         }
         let kept = mapPIDs.union([0])
         tables = tables.filter { kept.contains($0.key) }
@@ -145,12 +149,15 @@ struct ProgramMapWatch: Sendable {
         return isChanged || isFile && isMoved
     }
 
-    /// Records the PIDs that a map of `program` lists. Returns whether it lists new ones in place of a watched one.
+    /// Records the PIDs that a map of `program` lists. Returns whether it lists new ones in place of a watched one. A new
+    /// program takes the place of those that are gone.
     private mutating func notePIDs(_ pids: Set<Int>, of program: Int) -> Bool {
-        defer { listed[program] = pids }
-        guard let before = listed[program], !pids.isSubset(of: before) else { return false }
+        let gone = listed.filter { !programs.contains($0.key) }
+        let before = listed[program] ?? gone.values.reduce(into: Set<Int>()) { $0.formUnion($1) }
+        for former in gone.keys { listed[former] = nil }
+        listed[program] = pids
         let missing = before.subtracting(pids)
-        return !missing.isDisjoint(with: followed ?? missing)
+        return !pids.isSubset(of: before) && !missing.isDisjoint(with: followed ?? missing)
     }
 
     /// Records the coding that one map gives for the stream `pid`. Returns whether this coding was known before, and

@@ -24,12 +24,15 @@ struct ExchangedTracksTests {
         }
 
         /// A stream whose times begin after `offset` seconds.
-        static func stream(seconds: Int, video: Int, audio: Int, offset: Int = 0) throws -> [UInt8] {
+        static func stream(
+            seconds: Int, video: Int, audio: Int, offset: Int = 0, program: Int = 1, map: Int = 0x1000
+        ) throws -> [UInt8] {
             let clip = try Clip(
                 "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=\(seconds)", "-f", "lavfi", "-i",
                 "sine=d=\(seconds):r=48000", "-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-bf", "0",
                 "-pix_fmt", "yuv420p", "-c:a", "aac", "-streamid", "0:\(video)", "-streamid", "1:\(audio)",
-                "-output_ts_offset", "\(offset)", suffix: ".ts")
+                "-output_ts_offset", "\(offset)", "-mpegts_service_id", "\(program)", "-mpegts_pmt_start_pid", "\(map)",
+                suffix: ".ts")
             return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
         }
 
@@ -197,16 +200,24 @@ struct ExchangedTracksTests {
         case move
         /// They get new PIDs behind what libavformat reads when it opens the file.
         case lateMove
+        /// They get new PIDs in a program of another number after 3 s.
+        case program
+        /// The same, behind what libavformat reads when it opens the file.
+        case lateProgram
     }
 
     private func file(_ change: Change) throws -> String {
+        let begin = { try Parts.stream(seconds: 3, video: 256, audio: 257) }
         let move = { try Parts.withVersion(1, Parts.stream(seconds: 8, video: 300, audio: 301)) }
+        let other = { try Parts.stream(seconds: 8, video: 300, audio: 301, program: 7, map: 0x1100) }
         let bytes =
             switch change {
             case .exchange: parts.whole
             case .lateExchange: parts.before + Parts.padding + parts.after
-            case .move: try Parts.stream(seconds: 3, video: 256, audio: 257) + move()
-            case .lateMove: try Parts.stream(seconds: 3, video: 256, audio: 257) + Parts.padding + move()
+            case .move: try begin() + move()
+            case .lateMove: try begin() + Parts.padding + move()
+            case .program: try begin() + other()
+            case .lateProgram: try begin() + Parts.padding + other()
             }
         try directory.write(bytes, to: "file.ts")
         return directory.path("file.ts")

@@ -6,7 +6,7 @@ internal import CFFmpeg
 /// keeps the first coding of a PID: if video and audio exchange their PIDs, it reads each of them as the other. So the
 /// file ends there for its demuxer, and another demuxer continues with the bytes that follow.
 ///
-/// libavformat tells the versions of the maps. When one of them is new, the file is read a second time: its beginning,
+/// libavformat tells the versions of the maps. When one of them changes, the file is read a second time: its beginning,
 /// for the coding that the demuxer knows, and the bytes in which the new map came. Versions say nothing about the
 /// beginning that was probed, and about a place that was sought: there the bytes alone decide.
 struct FileMapWatch {
@@ -27,8 +27,8 @@ struct FileMapWatch {
     }
 
     private let path: String
-    /// The versions of the maps, in the order of libavformat's programs.
-    private var versions: [Int32]
+    /// The version and the number of streams of each map, in the order of libavformat's programs.
+    private var versions: [[Int]]
     /// The bytes behind the change; nil until a coding has changed.
     private(set) var rest: TransportStreamBytes?
 
@@ -74,15 +74,18 @@ struct FileMapWatch {
         return true
     }
 
-    /// Whether the version of a map has changed since the last call.
+    /// Whether a map has changed since the last call.
     private mutating func isNew(_ context: UnsafeMutablePointer<AVFormatContext>) -> Bool {
         let before = versions
         versions = Self.versions(of: context)
-        return zip(before, versions).contains { $0 != $1 }
+        return versions != before
     }
 
-    private static func versions(of context: UnsafeMutablePointer<AVFormatContext>) -> [Int32] {
-        (0..<Int(context.pointee.nb_programs)).compactMap { context.pointee.programs?[$0]?.pointee.pmt_version }
+    private static func versions(of context: UnsafeMutablePointer<AVFormatContext>) -> [[Int]] {
+        (0..<Int(context.pointee.nb_programs)).compactMap { place in
+            guard let program = context.pointee.programs?[place]?.pointee else { return nil }
+            return [Int(program.pmt_version), Int(program.nb_stream_indexes)]
+        }
     }
 
     /// The first change in the bytes `range` of the file at `path`: a map there gives one of the `followed` PIDs another
