@@ -185,7 +185,7 @@ struct PlaylistWatchTests {
             defer { withExtendedLifetime(server) {} }
             let location = InputLocation("http://127.0.0.1:\(server.port)/list.m3u8")
             let audio = InitializationAddress(url: "http://127.0.0.1/audio.mp4", offset: nil)
-            return location.startIndex(at: audio, KnownRedirections(), Interrupter(clock: ManualClock()))
+            return location.startIndex(at: [audio], KnownRedirections(), Interrupter(clock: ManualClock()))
         }
         let (old, new) = ("#EXT-X-MAP:URI=\"a.mp4\"\n" + segment, "#EXT-X-MAP:URI=\"b.mp4\"\n" + segment)
         #expect(try begin(old + segment + new + segment) == 2)
