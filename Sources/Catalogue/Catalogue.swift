@@ -30,6 +30,16 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         case checksum(String, name: String, bytes: Int64)
         case upload(UploadState, name: String)
         case uploaded(UploadEntry)
+
+        /// Whether the change concerns a file on the disk that was mounted when it happened. Another disk can contain
+        /// another file of the same name.
+        var isOfDisk: Bool {
+            switch self {
+            case .deleted, .checksum, .upload, .uploaded: true
+            // A gap and an event belong to the channel. The row of a segment is made from the file that exists now.
+            case .gap, .event, .segment: false
+            }
+        }
     }
 
     private struct State {
@@ -37,7 +47,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         var checked: [UInt64] = []
         /// The ``RecordDirectory/generation`` of the disk on which the database was found.
         var generation = 0
-        var pending: [Change] = []
+        /// The changes that are not written yet, each with the disk that was mounted when it was reported.
+        var pending: [(change: Change, disk: DiskIdentity)] = []
         var lastFailure: CatalogueFailure?
         var isRetryQueued = false
         var isOver = false
@@ -182,11 +193,12 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
             }
         }
         if case .segment(let name, _) = change { hold.renew(name) }
+        let disk = directory.disk
         queue.async {
             self.state.withLock { state in
                 guard !state.isOver else { return }
                 if state.pending.count == Self.patience { state.pending.removeFirst() }
-                state.pending.append(change)
+                state.pending.append((change, disk))
                 self.flush(&state)
             }
         }
@@ -237,8 +249,9 @@ extension Catalogue {
     private func write(_ state: inout State) throws {
         guard state.checked.isEmpty || !state.pending.isEmpty else { return }
         let store = try open(&state)
-        while let change = state.pending.first {
-            try apply(change, to: store)
+        let mounted = directory.disk
+        while let (change, disk) = state.pending.first {
+            if disk == mounted || !change.isOfDisk { try apply(change, to: store) }
             state.pending.removeFirst()
         }
     }

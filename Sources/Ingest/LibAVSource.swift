@@ -34,6 +34,7 @@ final class LibAVSource: MediaSource {
 
     private func deliver(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
         var loopEnd: Int64?
+        var begin = StartPoint.beginning
         let loop = ReopenLoop(location.description, monitor: monitor)
         // While the looped file is being opened again, a program that depends on this source continues without the
         // source.
@@ -44,23 +45,25 @@ final class LibAVSource: MediaSource {
         loop.run(
             lasts: { monitor.isAtChange || (options.loop && $0 != nil && loopEnd != nil) }, pausing: markStarved
         ) {
-            play(in: loop, into: sink, video: video, audio: audio, loopEnd: &loopEnd)
+            play(in: loop, into: sink, video: video, audio: audio, from: &begin, loopEnd: &loopEnd)
         }
         sink.end(.video)
         sink.end(.audio)
     }
 
-    /// Opens the input, plays it to its end or to a change of its coding, and closes it. `loopEnd` is the position, in
-    /// samples, at which the media delivered so far ends; nil if nothing was delivered.
+    /// Opens the input, plays it to its end or to a change of its coding, and closes it. At a change, it is played from
+    /// `begin`. `loopEnd` is the end of the media in front of this part of it, in samples; nil if nothing was delivered.
     private func play(
-        in loop: ReopenLoop, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?, loopEnd: inout Int64?
+        in loop: ReopenLoop, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?,
+        from begin: inout StartPoint, loopEnd: inout Int64?
     ) -> IngestError? {
         do throws(IngestError) {
-            let begin = monitor.isAtChange ? .zero : options.start
+            let start = monitor.isAtChange ? begin : .moment(options.start)
             let input = try opening.open(in: loop)
             let reader = try SourceReader(
                 input, into: sink, video: video, audio: audio, loops: options.loop, start: loopEnd ?? 0,
-                from: begin, monitor: monitor)
+                from: start, monitor: monitor)
+            begin = .beginning
             do throws(IngestError) {
                 try reader.run()
             } catch {
@@ -70,6 +73,7 @@ final class LibAVSource: MediaSource {
             if monitor.isStopped { return nil }
             loopEnd = reader.breakOff() ?? loopEnd
             if reader.isAtChange {
+                begin = reader.startBehindChange
                 monitor.keepConnection(of: input.demuxer)
             } else if options.loop, loopEnd != nil {
                 monitor.beginAgain()

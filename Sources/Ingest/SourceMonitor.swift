@@ -99,7 +99,7 @@ final class SourceMonitor: Sendable {
     /// changes at this point, or if `failure` is a failure to decode. If the demuxer read a playlist whose next segment
     /// is coded in another way, the next demuxer begins with that segment.
     func keepConnection(of demuxer: Demuxer, after failure: IngestError? = nil) {
-        if failure == nil, let address = demuxer.nextInitialization { playlist.resume(at: address) }
+        if failure == nil { playlist.resume(at: demuxer.nextInitializations) }
         guard let bytes = demuxer.transportStream, !isStopped else { return }
         let isFailure = if case .cannotBeDecoded? = failure { true } else { false }
         guard isFailure || failure == nil && bytes.isChanged else { return }
@@ -121,6 +121,9 @@ final class SourceMonitor: Sendable {
         playlist.isAtChange || isAtStart.load(ordering: .acquiring)
             || continuation.withLock { $0?.isChange == true }
     }
+
+    /// Whether the next demuxer continues with the bytes that the last one has left.
+    var continues: Bool { continuation.withLock { $0 != nil } }
 
     /// Makes the next demuxer of a looped file begin at the file's start. The last demuxer has read only the rest of
     /// the file after a change of the coding, so it cannot return to the start.

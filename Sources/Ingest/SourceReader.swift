@@ -30,17 +30,19 @@ final class SourceReader {
     private let audio: AudioTrack?
     private let rate: TimeBase
     private var timeline: SourceTimeline
-    /// Frames before this time are not delivered, in ticks of the video; nil once a frame was delivered.
+    /// Frames that are nearer to an earlier time are not delivered, in ticks of the video; nil once a frame was delivered.
     private var firstWanted: Int64?
+    /// Where the frames end that were not delivered for this reason; nil before the first one.
+    private var skippedEnd: Int64?
     private var inputEnded = false
     private var failure: AVFailure?
     private var errors = ReadErrors()
 
     /// Creates a reader of `input` that delivers the wanted tracks. Delivery begins at position `start` of the source's
-    /// timeline, in samples. If the input has video, the first frame is the one nearest to `moment` in the file.
+    /// timeline, in samples. If the input has video, the first frame is the one nearest to `begin`.
     init(
         _ input: OpenedInput, into sink: any SourceSink, video wantedVideo: VideoFormat?,
-        audio wantedAudio: AudioFormat?, loops: Bool, start: Int64, from moment: Duration = .zero,
+        audio wantedAudio: AudioFormat?, loops: Bool, start: Int64, from begin: StartPoint = .beginning,
         monitor: SourceMonitor
     ) throws(IngestError) {
         self.input = input
@@ -74,14 +76,25 @@ final class SourceReader {
         }
         timeline.begin(at: start, rate: format.timeBase)
         input.demuxer.select(Set([video?.decoder.stream.index, audio?.decoder.stream.index].compactMap(\.self)))
-        if moment > .zero { try seek(to: moment) }
+        if begin != .beginning { try skip(to: begin) }
     }
 
-    /// Seeks to the keyframe before `moment` of the video; decoding begins there.
-    private func seek(to moment: Duration) throws(IngestError) {
+    /// Skips the frames in front of `begin`.
+    private func skip(to begin: StartPoint) throws(IngestError) {
         guard let stream = video?.decoder.stream else { return }
         let first = input.demuxer.firstStamp(of: stream) ?? 0
-        let target = first + stream.timeBase.ticks(moment)
+        let target =
+            switch begin {
+            case .moment(let moment): first + stream.timeBase.ticks(moment)
+            case .stamp(let stamp): stream.timeBase.ticks(stamp)
+            }
+        // Parts of a file whose coding changes can only be read from their beginning.
+        if input.demuxer.transportStream == nil { try seek(stream, to: target, after: first) }
+        firstWanted = target
+    }
+
+    /// Seeks to the keyframe before `target`; decoding begins there. The first frame of `stream` is at `first`.
+    private func seek(_ stream: StreamInfo, to target: Int64, after first: Int64) throws(IngestError) {
         // Without an index, libav guesses where the keyframe before a time is, and can find one after it. The margin
         // compensates for this.
         let margin = input.demuxer.mayJump ? stream.timeBase.ticks(Self.margin) : 0
@@ -94,7 +107,13 @@ final class SourceReader {
         } catch {
             throw IngestError.unreadable(input: input.name, reason: error.message)
         }
-        firstWanted = target - timeline.frameDuration / 2
+    }
+
+    /// Where the part of the file that follows a change begins: behind what is still to be skipped.
+    var startBehindChange: StartPoint {
+        guard let firstWanted, let base = video?.decoder.stream.timeBase else { return .beginning }
+        guard let skippedEnd else { return .stamp(base.duration(firstWanted)) }
+        return .moment(base.duration(max(0, firstWanted - skippedEnd)))
     }
 
     /// Whether the coding changes where the input ends, so that another reader continues there.
@@ -152,7 +171,10 @@ final class SourceReader {
 
     private func stepVideo(_ video: VideoTrack) -> TrackDecoder.Progress {
         let progress = video.step(inputEnded: inputEnded) { pts in
-            if let firstWanted, let pts, pts < firstWanted { return (nil, nil) }
+            if let firstWanted, let pts, pts < firstWanted - timeline.frameDuration / 2 {
+                skippedEnd = max(skippedEnd ?? .min, pts + timeline.frameDuration)
+                return (nil, nil)
+            }
             firstWanted = nil
             return (timeline.place(pts), timeline.frameDuration)
         }

@@ -42,9 +42,9 @@ package final class Demuxer {
         /// The duration determines the time limit of probing and of each read: see ``Demuxer/readTimeout(_:target:)``.
         package var targetDuration: (@Sendable (_ formatName: String, Interrupter) -> Duration?)?
         /// Whether a live HLS playlist ends before the first segment whose initialization section describes another
-        /// coding. ``Demuxer/nextInitialization`` is the address of this section.
+        /// coding. ``Demuxer/nextInitializations`` has the address of this section.
         package var endsAtInitialization = false
-        /// Whether a transport stream in a file ends where its program map changes the coding of a selected stream.
+        /// Whether a transport stream in a file ends where its program map changes the coding or PID of a selected stream.
         /// ``Demuxer/transportStream`` then supplies the rest of the file.
         package var endsAtCodingChange = false
         /// Follows the redirections of `url`, the address of a part of the input such as a segment of a playlist.
@@ -53,6 +53,8 @@ package final class Demuxer {
         /// passes its interrupter. Without the closure, libavformat sends the headers to each server to which it is
         /// redirected.
         package var redirection: (@Sendable (_ url: String, Interrupter) -> (url: String, keepsHeaders: Bool)?)?
+        /// The duration of the input, if libavformat cannot find it out.
+        package var duration: Duration?
         /// Whether a live FLV stream is probed only briefly. libavformat would wait up to 5 s for a track that does not
         /// exist.
         package var probesFLVBriefly = false
@@ -78,6 +80,7 @@ package final class Demuxer {
     /// The maximum duration of a playlist's segments, if it is known; nil for an input without segments.
     package let targetDuration: Duration?
     private let readTimeout: Duration?
+    private let statedDuration: Duration?
     /// Whether the deadline of the last read also applies to the next read: see ``keepsDeadline(after:_:)``.
     private var isWaiting = false
     /// The times of packets without timestamps; nil for a format with timestamps.
@@ -87,7 +90,7 @@ package final class Demuxer {
     /// The latest end time of the packets that were read before the coding of a playlist changes; nil for other inputs.
     private var endOfCoding: Duration?
     /// Finds the end of a file's first coding; nil for other inputs.
-    private var maps: FileMapWatch?
+    var maps: FileMapWatch?
     /// The streams that continue selected ones under other PIDs.
     var continuations = StreamContinuations()
 
@@ -135,10 +138,10 @@ package final class Demuxer {
         self.interrupter = interrupter
         self.subject = subject
         self.reader = reader
+        statedDuration = options.duration
         resources = ResourceOpener(url, options, interrupter)
         interrupter.allow(options.openTimeout)
         context = try Self.open(url, reader, resources, options, interrupter, subject)
-        resources?.initializations?.begin(context)
         targetDuration = options.targetDuration?(Self.formatName(of: context), interrupter)
         readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
         // If the playlist has only just begun, probing waits for its next segment.
@@ -168,8 +171,9 @@ package final class Demuxer {
             throw error
         }
         openedStreams = Int(context.pointee.nb_streams)
+        resources?.initializations?.forgetRefusals()
         if options.endsAtCodingChange, url.hasPrefix("file:"), Self.formatName(of: context) == "mpegts" {
-            maps = FileMapWatch(String(url.dropFirst("file:".count)))
+            maps = FileMapWatch(String(url.dropFirst("file:".count)), context)
         }
         let found = streams
         if let known {
@@ -190,7 +194,7 @@ package final class Demuxer {
 
     /// Duration of the input, if it is known.
     package var duration: Duration? {
-        context.pointee.duration.asTimestamp.flatMap { $0 > 0 ? .microseconds($0) : nil }
+        context.pointee.duration.asTimestamp.flatMap { $0 > 0 ? .microseconds($0) : nil } ?? statedDuration
     }
 
     /// The first timestamp that was found when the input was opened; nil if the input has no timestamps.
@@ -238,6 +242,7 @@ package final class Demuxer {
         let chosen = indices.compactMap { context.pointee.streams?[$0]?.pointee.id }
         transportStream?.follow(followsAll ? nil : Set(chosen.map(Int.init)))
         continuations.selected = indices
+        resources?.initializations?.forgetRefusals()
         ahead.removeAll { !indices.contains($0.streamIndex) }
         for index in 0..<Int(context.pointee.nb_streams) {
             context.pointee.streams?[index]?.pointee.discard =
@@ -256,21 +261,22 @@ package final class Demuxer {
     package func readPacket() throws(AVFailure) -> PacketBox? {
         if let packet = ahead.popLast() { return packet }
         let box = try PacketBox(subject: subject)
-        if !isWaiting { interrupter.allow(nextInitialization == nil ? readTimeout : targetDuration ?? readTimeout) }
-        let place = maps == nil ? 0 : context.pointee.pb.map { avio_skip($0, 0) } ?? 0
+        if !isWaiting { interrupter.allow(nextInitializations.isEmpty ? readTimeout : targetDuration ?? readTimeout) }
+        let place = maps == nil ? 0 : position
         let code = av_read_frame(context, box.packet)
         isWaiting = Self.keepsDeadline(after: code, interrupter)
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
         // After one media playlist has ended at a change of its coding, the others may get no further segment in time.
         // The input then ends without a failure.
-        if code < 0, nextInitialization != nil, !interrupter.isInterrupted { return nil }
+        if code < 0, !nextInitializations.isEmpty, !interrupter.isInterrupted { return nil }
         try Self.check(code, "read", subject, interrupter)
         if isBehindChange(box) { return nil }
-        if box.streamIndex >= openedStreams, let continued = streamContinued(by: box.streamIndex) {
+        if maps != nil, maps?.rest == nil { lookForChange(from: place) }
+        // Behind a change in a file, the next demuxer reads the new streams.
+        if maps?.rest == nil, box.streamIndex >= openedStreams, let continued = streamContinued(by: box.streamIndex) {
             box.move(to: continued)
         }
         arrivals?.stamp(box)
-        if maps != nil, maps?.rest == nil { lookForChange(from: place) }
         return box
     }
 
@@ -279,7 +285,7 @@ package final class Demuxer {
     /// after the others have ended. A media playlist whose coding does not change could continue without end.
     private func isBehindChange(_ packet: PacketBox) -> Bool {
         guard resources?.initializations != nil else { return false }
-        guard nextInitialization != nil else {
+        guard !nextInitializations.isEmpty else {
             if let end = end(of: packet) { endOfCoding = max(endOfCoding ?? end, end) }
             return false
         }
@@ -290,20 +296,6 @@ package final class Demuxer {
     /// By how much the packets of one media playlist may end later than those of another: the duration of an audio
     /// frame.
     private static let slack = Duration.milliseconds(30)
-
-    /// If the program map of a file has changed a coding since the byte `place`, makes the file end here. libavformat
-    /// then returns the packets that it holds.
-    private func lookForChange(from place: Int64) {
-        let selected = continuations.selected.compactMap { context.pointee.streams?[$0]?.pointee.id }
-        let followed: Set<Int>? = selected.isEmpty ? nil : Set(selected.map(Int.init))
-        guard maps?.note(context, from: place, following: followed) == true, let bytes = context.pointee.pb else {
-            return
-        }
-        // The position stays the same: after a seek, the demuxer would drop the packets that are not complete yet.
-        bytes.pointee.pos -= Int64(bytes.pointee.buf_end - bytes.pointee.buf_ptr)
-        bytes.pointee.buf_ptr = bytes.pointee.buf_end
-        bytes.pointee.read_packet = { _, _, _ in relay_averror_eof }
-    }
 
     /// Whether the deadline of a read that returned `code` also applies to the next read. This is so if the read found
     /// no data, or if it returned a packet although the deadline had passed: when a read fails, libavformat returns the
@@ -319,6 +311,7 @@ package final class Demuxer {
         interrupter.allow(readTimeout)
         let code = avformat_seek_file(context, Int32(stream.index), .min, pts, pts, AVSEEK_FLAG_BACKWARD)
         try Self.check(code, "seek in", subject, interrupter)
+        if maps != nil, maps?.rest == nil { lookForChangeAfterSeek() }
     }
 
     /// Seeks to the first packet.

@@ -2,7 +2,7 @@
 
 /// Reads the tables of a transport stream (ISO/IEC 13818-1, 2.4.4) from its packets, and detects when a program map
 /// table (PMT, called map here) changes the coding of a stream. This is necessary because libavformat keeps the first
-/// coding of a PID.
+/// coding of a PID. In a file, it also detects other PIDs.
 ///
 /// This type is a value, and does no I/O.
 struct ProgramMapWatch: Sendable {
@@ -45,8 +45,10 @@ struct ProgramMapWatch: Sendable {
     /// (ETSI EN 300 468, table 12).
     private static let namingDescriptors: Set<UInt8> = [0x05, 0x6A, 0x7A, 0x7B, 0x7C, 0x7F]
 
-    /// Whether a single map with another coding always counts as a change: in a file there is one sender.
-    private let trustsEachMap: Bool
+    /// Whether the stream is in a file. There it has one sender, so a single map with another coding always counts as a
+    /// change. A map with other PIDs counts, too: libavformat reads the end of a file when it opens it, so that the new
+    /// streams are no late ones, which ``Demuxer/streamContinued(by:)`` could follow.
+    private let isFile: Bool
     /// The PIDs of the streams to watch; nil for all.
     var followed: Set<Int>?
     /// For each PID, the packets of the newest program association table (PAT) or map. A demuxer can start with them.
@@ -54,14 +56,24 @@ struct ProgramMapWatch: Sendable {
     private var mapPIDs: Set<Int> = []
     private var sections: [Int: Section] = [:]
     private var streams: [Int: Stream] = [:]
+    /// The programs in the newest PAT.
+    private var programs: Set<Int> = []
+    /// The PIDs in the newest map of each program.
+    private var listed: [Int: Set<Int>] = [:]
+    /// Whether a map has given a watched stream the coding that was known before.
+    private(set) var hasConfirmed = false
 
     /// Creates a watch that knows no streams yet.
-    init(trustsEachMap: Bool = false) { self.trustsEachMap = trustsEachMap }
+    init(isFile: Bool = false) { self.isFile = isFile }
 
     /// The packets of the newest tables, for a demuxer that starts in the middle of the stream.
     var head: [UInt8] { (tables[0] ?? []) + mapPIDs.sorted().flatMap { tables[$0] ?? [] } }
 
-    /// Reads one transport packet. Returns whether it completes a map that changes the coding of a watched stream.
+    /// Forgets that a map has confirmed a coding.
+    mutating func awaitConfirmation() { hasConfirmed = false }
+
+    /// Reads one transport packet. Returns whether it completes a map that changes the coding of a watched stream, or
+    /// the PID in a file.
     mutating func read(_ packet: UnsafeRawBufferPointer) -> Bool {
         let pid = Int(packet[1] & 0x1F) << 8 | Int(packet[2])
         guard pid == 0 || mapPIDs.contains(pid), packet[1] & 0x80 == 0, let start = Self.payload(of: packet) else {
@@ -99,10 +111,12 @@ struct ProgramMapWatch: Sendable {
     private mutating func associate(_ section: [UInt8]) -> Bool {
         guard section[0] == 0 else { return false }
         // The section with number 0 starts a new table.
-        if section[6] == 0 { mapPIDs = [] }
+        if section[6] == 0 { (mapPIDs, programs) = ([], []) }
         for place in stride(from: 8, to: section.count - 7, by: 4) {
             let program = Int(section[place]) << 8 | Int(section[place + 1])
-            if program != 0 { mapPIDs.insert(Int(section[place + 2] & 0x1F) << 8 | Int(section[place + 3])) }
+            guard program != 0 else { continue }
+            programs.insert(program)
+            mapPIDs.insert(Int(section[place + 2] & 0x1F) << 8 | Int(section[place + 3]))
         }
         let kept = mapPIDs.union([0])
         tables = tables.filter { kept.contains($0.key) }
@@ -114,39 +128,58 @@ struct ProgramMapWatch: Sendable {
     private mutating func map(_ section: [UInt8]) -> Bool {
         guard section[0] == 2 else { return false }
         var isChanged = false
+        var pids: Set<Int> = []
         var place = 12 + (Int(section[10] & 0x0F) << 8 | Int(section[11]))
         let end = section.count - 4
         while place + 5 <= end {
             let pid = Int(section[place + 1] & 0x1F) << 8 | Int(section[place + 2])
             let next = place + 5 + (Int(section[place + 3] & 0x0F) << 8 | Int(section[place + 4]))
             guard next <= end else { break }
+            pids.insert(pid)
             let type = section[place]
             let formats = type == Self.privateData ? Self.formats(section[place + 5..<next]) : []
-            if note(Coding(type: type, formats: formats), of: pid), followed?.contains(pid) ?? true { isChanged = true }
+            let (isKnown, isOther) = note(Coding(type: type, formats: formats), of: pid)
+            if followed?.contains(pid) ?? true {
+                isChanged = isChanged || isOther
+                hasConfirmed = hasConfirmed || isKnown
+            }
             place = next
         }
-        return isChanged
+        let isMoved = notePIDs(pids, of: Int(section[3]) << 8 | Int(section[4]))
+        return isChanged || isFile && isMoved
     }
 
-    /// Records the coding that one map gives for the stream `pid`. Returns whether this counts as a change.
-    private mutating func note(_ coding: Coding, of pid: Int) -> Bool {
+    /// Records the PIDs that a map of `program` lists. Returns whether it lists new ones in place of a watched one. A new
+    /// program takes the place of those that are gone.
+    private mutating func notePIDs(_ pids: Set<Int>, of program: Int) -> Bool {
+        let gone = listed.filter { !programs.contains($0.key) }
+        let before = listed[program] ?? gone.values.reduce(into: Set<Int>()) { $0.formUnion($1) }
+        for former in gone.keys { listed[former] = nil }
+        listed[program] = pids
+        let missing = before.subtracting(pids)
+        return !pids.isSubset(of: before) && !missing.isDisjoint(with: followed ?? missing)
+    }
+
+    /// Records the coding that one map gives for the stream `pid`. Returns whether this coding was known before, and
+    /// whether it counts as a change.
+    private mutating func note(_ coding: Coding, of pid: Int) -> (isKnown: Bool, isChange: Bool) {
         guard var stream = streams[pid] else {
             streams[pid] = Stream(coding: coding)
-            return false
+            return (false, false)
         }
         defer { streams[pid] = stream }
         guard stream.coding != coding else {
             stream.count += 1
             stream.next = nil
-            return false
+            return (true, false)
         }
         let count = stream.next?.coding == coding ? (stream.next?.count ?? 0) + 1 : 1
-        guard trustsEachMap || stream.count >= Self.knownCount || count >= Self.surprisingCount else {
+        guard isFile || stream.count >= Self.knownCount || count >= Self.surprisingCount else {
             (stream.count, stream.next) = (0, (coding, count))
-            return false
+            return (false, false)
         }
         stream = Stream(coding: coding)
-        return true
+        return (false, true)
     }
 
     /// The formats that `descriptors` name for private data.

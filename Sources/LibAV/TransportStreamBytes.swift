@@ -8,7 +8,7 @@ internal import Synchronization
 /// unchanged.
 package final class TransportStreamBytes: ByteStream {
     private struct State {
-        var watch = ProgramMapWatch()
+        var watch: ProgramMapWatch
         /// Bytes for the next call of ``read(into:)``: part of a packet, or the bytes after a change.
         var rest: [UInt8] = []
         var isChanged = false
@@ -24,13 +24,19 @@ package final class TransportStreamBytes: ByteStream {
     /// Reads the bytes of `source`.
     package init(_ source: any ByteStream) {
         self.source = source
-        state = Mutex(State())
+        state = Mutex(State(watch: ProgramMapWatch()))
     }
 
-    /// Reads the bytes of `source`, which follow a change. The next demuxer gets the packets of `tables` first.
-    init(_ source: any ByteStream, behind tables: [UInt8]) {
-        self.source = source
-        state = Mutex(State(rest: tables, isChanged: true))
+    /// Reads the bytes of a file from its beginning. They end at each map with another coding.
+    init(whole file: FileBytes) {
+        source = file
+        state = Mutex(State(watch: ProgramMapWatch(isFile: true)))
+    }
+
+    /// Reads the bytes of a file that follow a change. The next demuxer gets the packets of `tables` first.
+    init(restOf file: FileBytes, behind tables: [UInt8]) {
+        source = file
+        state = Mutex(State(watch: ProgramMapWatch(isFile: true), rest: tables, isChanged: true))
     }
 
     /// Whether the bytes ended because the coding of a stream changes.

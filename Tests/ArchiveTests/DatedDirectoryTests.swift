@@ -54,7 +54,7 @@ import Testing
 
     // Regression: all ways to divide the digits were tried. For a single file that was recorded on 11 November 2011 at
     // 11:11:11, there were 6 to the power of 100 ways, so the call never returned.
-    @Test func `The date in a directory name of hundreds of digits is checked quickly`() throws {
+    @Test func `A date is searched quickly in a directory name of hundreds of digits`() throws {
         let start = "2011-11-11T11:11:11.111Z"
         _ = try place(in: String(repeating: "1", count: 200) + "2", start: start)
         #expect(try directory.otherSegments(of: "test").isEmpty)

@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test
-    func `A write changes the size and version that relay reads of a file, but not the file's inode number`() throws {
+    func `Writing to a file changes its size and its version, but not its inode number`() throws {
         let file = try FileDescriptor.create(temporary.path("file"))
         let (version, stamp) = (try file.version(), try file.stamp())
         #expect(try file.version() == version)

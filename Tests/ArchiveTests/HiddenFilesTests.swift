@@ -92,7 +92,7 @@ import Testing
 
     // MARK: The memory of mounted disks
 
-    @Test func `The memory of mounts returns the last entry of each record directory after any sequence of changes`() {
+    @Test func `After any sequence of changes the mount point stored last for each record directory is returned`() {
         var random = SeededRandom()
         let memory = MountMemory(directory: temporary.path("deep/mounts"))
         let current = FileManager.default.currentDirectoryPath
@@ -122,7 +122,7 @@ import Testing
         #expect(temporary.files == ["deep"])
     }
 
-    @Test func `A damaged entry in the memory of mounts is ignored, and can be written again`() throws {
+    @Test func `If the file with a stored mount point is damaged, it is ignored and can be overwritten`() throws {
         let memory = MountMemory(directory: temporary.path)
         let entry = MountMemory.Entry(mountPoint: "/mnt", mark: ".relay-archive-1")
         for text in [
@@ -139,7 +139,7 @@ import Testing
         #expect(temporary.files == ["%2Fsrv%2Fa"], "nothing is left behind")
     }
 
-    @Test func `A memory of mounts that cannot be written returns no entry and does not fail`() throws {
+    @Test func `If a mount point cannot be stored, none is returned later, and no error is thrown`() throws {
         try temporary.write([1], to: "file")
         for memory in [MountMemory(), MountMemory(directory: temporary.path("file/below"))] {
             memory.remember("/srv/a", MountMemory.Entry(mountPoint: "/mnt", mark: "m"))
@@ -177,7 +177,7 @@ import Testing
 
     // MARK: Stored templates
 
-    @Test func `All valid name templates are read from a damaged file that lists templates`() throws {
+    @Test func `The valid name templates in a damaged list of templates are still read`() throws {
         let good = try NameTemplate(parsing: "{date}/{channel}-{sequence}")
         let lines = ["", "{nothing}", "../{sequence}", "{date}/{channel}-{sequence}", "\u{0}", "%", "{channel}"]
         try temporary.write(Array(lines.joined(separator: "\n").utf8) + [0xFF, 10], to: ".relay-names")

@@ -68,7 +68,7 @@ import Testing
         #expect(outcome == .completed(fileName: SampleRecording.name, frames: 75, droppedBytes: lost))
     }
 
-    @Test func `Recovery drops fragments of which a power failure has left zeros`() throws {
+    @Test func `Recovery drops fragments in which a power failure left zeros instead of data`() throws {
         let sample = SampleRecording()
         var torn = sample.open
         for index in sample.fragments[3] + 2048..<sample.fragments[3] + 4096 { torn[index] = 0 }

@@ -27,7 +27,7 @@ import Testing
     // Regression: templates are stored as texts and parsed again. If a template had nearly the maximum length, its
     // stored text was longer than that. The template was then forgotten, together with all files that it had named.
     @Test
-    func `Printing a name template and parsing the text gives the same template, and the text is not longer`() throws {
+    func `A name template that is printed and parsed again is unchanged, and its text has not become longer`() throws {
         var random = SeededRandom()
         let all = templates(4000, &random)
         #expect(all.count > 100)
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: ["{channel}_{start}_{sequence}%y", "{channel}_{start}_{sequence}{sequence}"])
-    func `A sequence number that is followed by further digits is parsed as the name template made it`(text: String)
+    func `A sequence number is parsed correctly from a file name in which further digits follow it`(text: String)
         throws
     {
         let template = try NameTemplate(parsing: text)

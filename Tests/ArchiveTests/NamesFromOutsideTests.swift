@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `A damaged file name is refused, or parsed as another valid name with the same final name`() {
+    @Test func `A damaged file name is refused, or parsed as a valid name with a channel, a start time and a number`() {
         var random = SeededRandom()
         let name = Array("a_b_20261121T140310.123Z_000041.mp4.part")
         for _ in 0..<5000 {

@@ -34,7 +34,9 @@ import Testing
     }
 
     @Test(arguments: [10, 1000, 50_000])
-    func `A directory that has not changed is not read again, however many files are in it`(files: Int) throws {
+    func `To list open files a directory is read again only after a change, however many files are in it`(files: Int)
+        throws
+    {
         for number in 1...files { try make("test_\(number).mp4") }
         try make("test_0.mp4.part")
         try settle(second: 1000)
@@ -58,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `After any changes the open files are those that are in the directory`() throws {
+    @Test func `After any changes the list of open files contains exactly the open files in the directory`() throws {
         var random = SeededRandom()
         let days = ["", "day/", "day/night/", "inner/"]
         for day in days.dropFirst() { try #require(mkdir(temporary.path(day), 0o755) == 0) }

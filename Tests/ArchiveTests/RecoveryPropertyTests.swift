@@ -112,7 +112,7 @@ import Testing
         #expect(try temporary.bytes("\(stem).broken") == [2])
     }
 
-    @Test func `Recovery only renames a file that was closed and not renamed before a crash`() throws {
+    @Test func `If a crash came after a file was closed and before it was renamed, recovery only renames it`() throws {
         let temporary = try directory(with: sample.closed)
         #expect(try recover(temporary).map(\.outcome) == [.renamed(fileName: SampleRecording.name)])
         #expect(try temporary.bytes(SampleRecording.name) == sample.closed)

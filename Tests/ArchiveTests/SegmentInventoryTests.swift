@@ -30,7 +30,9 @@ import Testing
     }
 
     @Test(arguments: [10, 1000, 50_000])
-    func `An update reads a bounded number of files and entries, however many there are`(files: Int) throws {
+    func `An update of the inventory reads a bounded number of files, however many the directory contains`(files: Int)
+        throws
+    {
         for number in 1...files { try make(name(number).closed) }
         var inventory = try SegmentInventory(of: "test", in: directory)
         #expect(inventory.segments.count == files)
@@ -47,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `A closed file replaces the open one at once, however many other files there are`() throws {
+    @Test func `When a file is closed, the next update of the inventory lists it as closed instead of open`() throws {
         for number in 1...2000 { try make(name(number).closed) }
         var inventory = try SegmentInventory(of: "test", in: directory)
         try make(name(2001).open, bytes: 100)
@@ -62,7 +64,7 @@ import Testing
         #expect(inventory.segments.count == 2001 && inventory.segments.allSatisfy(\.isFinished))
     }
 
-    @Test func `When one file turns out to be gone, all others that are gone are found at once`() throws {
+    @Test func `An update that finds one file deleted removes all deleted files from the inventory`() throws {
         for number in 1...3000 { try make(name(number).closed, bytes: 1) }
         var inventory = try SegmentInventory(of: "test", in: directory)
         for number in stride(from: 10, through: 3000, by: 10) {
@@ -79,7 +81,8 @@ import Testing
         #expect(inventory.work.files - before.files <= most)
     }
 
-    @Test func `What others add, change and remove is found within a few updates, in subdirectories, too`() throws {
+    @Test
+    func `Files that other programs add, change or delete are found within a few updates of the inventory`() throws {
         var random = SeededRandom()
         for day in ["", "day/", "day/night/", "other/"] {
             try FileManager.default.createDirectory(
@@ -119,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `Files without sequence numbers change the order only as long as they exist`() throws {
+    @Test func `The inventory is sorted by sequence number, or by time while a file without a number exists`() throws {
         let template = try NameTemplate(parsing: "{channel}_{time}")
         let target = try RecordDirectory.prepare(temporary.path, template: template)
         for number in 1...3 { try make(name(number).closed) }

@@ -41,7 +41,8 @@ import Testing
         return bytes
     }
 
-    @Test func `A closed file and the same file left open have the same start, tracks, frames and duration`() throws {
+    @Test
+    func `A recording has the same start, tracks, frames and duration, whether its file is closed or open`() throws {
         let (closed, open) = (try read(sample.closed), try read(sample.open))
         #expect(closed.isClosed && !open.isClosed)
         #expect(closed.problems.isEmpty && open.problems.isEmpty, "\(closed.problems) \(open.problems)")

@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `Times as text sort in the same order as the times themselves`() {
+    @Test func `Times written as text sort in the same order as the times themselves`() {
         var random = SeededRandom()
         let times = (0..<1000).map { _ in Int64.random(in: Self.years, using: &random) }.sorted()
         let extended = times.map { UTCTime(milliseconds: $0).extended }

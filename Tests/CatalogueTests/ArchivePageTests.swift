@@ -10,7 +10,7 @@ import Testing
 
 /// How much commands read from a directory of recordings when they need only a part of it.
 @Suite struct ArchivePageTests {
-    @Test func `For an export only the existing files that the catalogue does not have are read`() throws {
+    @Test func `An export reads from disk only those existing files that have no row in the catalogue`() throws {
         let directory = try Recording.make()
         let rows = try RecordingArchive(directory.path).onDisk().segments
         try #require(rows.count == 5)
@@ -33,7 +33,7 @@ import Testing
         #expect(found == [all[0], all[2], all[4]] && opened == 1)
     }
 
-    @Test func `A page has the events of a channel that has no files any more`() throws {
+    @Test func `A page of an archive includes the events of a channel that has no files`() throws {
         let directory = try Recording.make()
         let event = CatalogueEvent(channel: "other", at: UTCTime(milliseconds: 1000), kind: "marker", text: "goal")
         try CatalogueStore(directory: directory.path).put(event)
@@ -41,7 +41,7 @@ import Testing
         #expect(page.events.contains { $0.channel == "other" && $0.text == "goal" })
     }
 
-    @Test func `A page of a directory has the newest files and gaps of all channels`() throws {
+    @Test func `A page of an archive has the newest files and gaps of all channels in its directory`() throws {
         let directory = try TemporaryDirectory()
         for channel in ["one", "two"] {
             let recording = try Recording(in: directory, channel: channel)

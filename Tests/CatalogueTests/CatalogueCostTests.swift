@@ -106,7 +106,7 @@ private final class StepCounter {
     }
 
     @Test(arguments: [10, 1000, 50_000])
-    func `To add a file or a gap, and to note a deletion, costs the same however many files there are`(
+    func `Adding a file or gap and recording a deletion take bounded work, however many files there are`(
         files: Int
     ) throws {
         let store = try Self.store(files: files)
@@ -135,7 +135,9 @@ private final class StepCounter {
     }
 
     @Test(arguments: [10, 1000, 50_000])
-    func `A page of files and gaps costs the same however many there are, wherever it is`(files: Int) throws {
+    func `Reading any page of files and gaps takes bounded work, however many files and gaps there are`(files: Int)
+        throws
+    {
         let store = try Self.store(files: files)
         let counter = try StepCounter(store)
         let all = Self.epoch..<Self.epoch + 2000 * Int64(files)
@@ -167,7 +169,8 @@ private final class StepCounter {
     }
 
     @Test(arguments: [10, 1000, 50_000])
-    func `The upload backlog costs what waits, and not what is uploaded`(files: Int) throws {
+    func `Computing the upload backlog takes bounded work, however many files were uploaded already`(files: Int) throws
+    {
         let store = try Self.store(files: files)
         let new = [Self.segment(files, upload: nil), Self.segment(files + 1, upload: nil)]
         try store.put(new, living: ["r"])
@@ -189,7 +192,8 @@ private final class StepCounter {
         try counter.stop(store)
     }
 
-    @Test func `The rows of these tests are those that the catalogue makes itself`() throws {
+    @Test
+    func `The rows that these tests insert by SQL equal those that the catalogue inserts for the same files`() throws {
         let (made, expected) = (try Self.store(files: 20), try CatalogueStore())
         try expected.put((0..<20).map { Self.segment($0) }, living: ["r"])
         let (rows, gaps) = (try expected.segments(), try expected.gaps())
@@ -198,7 +202,7 @@ private final class StepCounter {
     }
 
     // Regression: each file that was deleted after a held one left a row of its own for as long as the hold lasted.
-    @Test func `Deleted files behind a held one are one row, and the gaps stay as they were`() throws {
+    @Test func `Deleted files between two gaps share one row while an older file is held, and no gap changes`() throws {
         let store = try CatalogueStore()
         // The files follow each other without gaps, except for one gap after every hundredth file.
         let rows = (0..<1000).map { number in
@@ -221,7 +225,8 @@ private final class StepCounter {
         #expect(try store.deletedSegments().isEmpty)
     }
 
-    @Test func `The row of deleted files reaches over a silence between them to the end of the last one`() throws {
+    @Test
+    func `If the source was silent between deleted files, their shared row lasts to the last file's end`() throws {
         let store = try CatalogueStore()
         let rows = (0..<4).map { number in
             var row = Self.segment(number)
@@ -253,7 +258,7 @@ private final class StepCounter {
     }
 
     @Test(arguments: [1, 4, 8])
-    func `A file that comes back into a stretch of deleted files causes no gap`(number: Int) throws {
+    func `If one of several deleted files is added to the catalogue again, no gap is found`(number: Int) throws {
         let (store, rows) = try Self.stretch()
         let gaps = try store.gaps()
         #expect(try store.deletedSegments().count == 1)
@@ -269,7 +274,7 @@ private final class StepCounter {
         #expect(deleted.map(\.frames) == [8 * 25])
     }
 
-    @Test func `A file that came back causes no gap when all files before it are deleted`() throws {
+    @Test func `A deleted file that was added again causes no gap when all files before it are deleted`() throws {
         let (store, rows) = try Self.stretch()
         let gaps = try store.gaps()
         try store.put([rows[4]], living: [])
@@ -281,7 +286,8 @@ private final class StepCounter {
     }
 
     @Test(arguments: ["r", "s"])
-    func `A new file with the name of a deleted one causes no gap where the deleted one was`(run: String) throws {
+    func `If a new file has the name of a deleted one, no gap is found in place of the deleted file`(run: String) throws
+    {
         let (store, _) = try Self.stretch()
         for day in 1...2 {
             var new = Self.row(number: 1, at: Self.second * Int64(8 + 2 * day))
@@ -297,7 +303,7 @@ private final class StepCounter {
         }
     }
 
-    @Test func `Rows of deleted files from an earlier version are joined when the gaps are found again`() throws {
+    @Test func `Rows of deleted files that an earlier version wrote are merged when gaps are computed again`() throws {
         let store = try Self.store(files: 20)
         try store.write { try $0.execute(sql: "UPDATE segments SET deleted = 1 WHERE sequence BETWEEN 5 AND 14") }
         // After this change each file begins exactly where the previous one ends.
@@ -311,7 +317,7 @@ private final class StepCounter {
         #expect(try store.deletedSegments().map(\.sequence) == [5])
     }
 
-    @Test func `Kept files are visited in the order of time, until the visitor has enough`() throws {
+    @Test func `Files that are not deleted are visited in order of time, until the closure returns false`() throws {
         let directory = try TemporaryDirectory()
         let target = try RecordDirectory.prepare(directory.path)
         let store = try CatalogueStore(directory: directory.path)

@@ -244,7 +244,7 @@ struct CataloguePropertyTests {
         #expect(throws: FileFailure.self) { try UploadMark.channels(in: directory.path("none")) }
     }
 
-    @Test("Damaged databases are listed until their clips are restored, and if clips are lost, a mark stays")
+    @Test("A damaged database is listed until its clips are restored, and a mark stays if any clip was lost")
     func clipMarks() throws {
         let directory = try TemporaryDirectory()
         #expect(ClipMark.time(in: directory.path) == nil)

@@ -237,7 +237,7 @@ import Testing
         #expect(try archive.repair().isEmpty)
     }
 
-    @Test func `Checksums are computed after files are closed, and missing ones at the next start`() throws {
+    @Test func `A file's checksum is computed after the file is closed, or else at the next start`() throws {
         let directory = try Recording.make()
         let archive = try RecordingArchive(directory.path)
         let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)

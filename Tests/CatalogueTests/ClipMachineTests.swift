@@ -141,7 +141,9 @@ import Testing
         #expect(try machine.start(.init(id: "x", at: 20), in: program(0..<30)).first == 20)
     }
 
-    @Test func `After the recording ended, a button release at a frame before its press changes nothing`() throws {
+    @Test func `After the recording ended, a release of a clip's button at a frame before the press changes nothing`()
+        throws
+    {
         var machine = ClipMachine()
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
         #expect(machine.release("x", at: 20, FrameRate(25))?.end == nil)
@@ -158,7 +160,7 @@ import Testing
     }
 
     @Test
-    func `A recording run is kept while it has an unfinished clip or a button release without its press`() throws {
+    func `A recording run is still needed while it has an unfinished clip or a release without a press`() throws {
         var machine = ClipMachine()
         #expect(!machine.needs("a", isRecorded: true))
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)

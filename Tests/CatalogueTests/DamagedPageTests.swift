@@ -146,7 +146,9 @@ import Testing
         }
     }
 
-    @Test func `After clips are lost, older recordings are not deleted until an operator removes the mark`() throws {
+    @Test func `After clips are lost, older recordings are not deleted until an operator removes the mark of the loss`()
+        throws
+    {
         var bytes = try original.bytes(".relay.sqlite")
         // Without its first bytes, the file is no longer a database.
         bytes.replaceSubrange(0..<100, with: [UInt8](repeating: 0, count: 100))

@@ -26,7 +26,7 @@ import Testing
         var all: [String] { names.withLock { $0 } }
     }
 
-    @Test func `Readers of a disk have their turns in the order in which they asked`() {
+    @Test func `Readers of a disk get their turns in the order of their requests`() {
         let turns = DiskTurns()
         let (first, second, third) = (Reader(), Reader(), Reader())
         #expect(first.take(1, turns))
@@ -81,7 +81,7 @@ import Testing
         weak var queue: ChecksumQueue?
     }
 
-    @Test func `A queue that is freed while its disk is missing does not wait for the disk`() throws {
+    @Test func `A checksum queue that is released while its disk is missing does not wait for the disk`() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)
         try FileManager.default.removeItem(atPath: place.path)
@@ -92,7 +92,7 @@ import Testing
         try eventually("it is freed") { freed.queue == nil }
     }
 
-    @Test func `A queue that is stopped or freed gives up its turn`() throws {
+    @Test func `A checksum queue that is stopped or released gives up its turn to read the disk`() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)
         for name in ["a.mp4", "b.mp4"] { try place.write([UInt8](repeating: 1, count: 3), to: name) }

@@ -138,7 +138,7 @@ private struct Neighbourhood {
     // Regression: retention deleted 4 of 5 files that an operator kept in a subdirectory. It also deleted all files of
     // a nested record directory, although one of them was held.
     @Test
-    func `Only the files of its own channel are deleted, completed, uploaded or counted by a catalogue`() async throws {
+    func `A channel deletes, completes, uploads and counts its own files, and no other channel's files`() async throws {
         var seeds = SeededRandom()
         for _ in 0..<12 {
             let seed = seeds.next()
@@ -217,7 +217,7 @@ private struct Neighbourhood {
 
     // Regression: after the catalogue was lost, each transport stream and each unreadable file was uploaded if the
     // template could make its name, even a file of another channel or of a user.
-    @Test func `After the catalogue is lost, only files of the channel wait for their upload`() async throws {
+    @Test func `After the catalogue is lost, only the channel's own files wait for their upload`() async throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "{date}_{time}_{sequence}")
         let target = try RecordDirectory.prepare(directory.path, template: template)
@@ -246,7 +246,7 @@ private struct Neighbourhood {
 
     // Regression: files of `test-1` counted towards the limits of `test`, because a number can be appended to a file's
     // name.
-    @Test func `Files of a channel whose name is another channel's with a number do not count as its files`() throws {
+    @Test func `Files of the channel test-1 do not count as files of the channel test`() throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "{start}_{channel}")
         let target = try RecordDirectory.prepare(directory.path, template: template)
@@ -267,9 +267,8 @@ private struct Neighbourhood {
         #expect(directory.files.count == 2)
     }
 
-    @Test func `A name template that a directory has stored still matches its files after another template is used`()
-        throws
-    {
+    @Test
+    func `A name template that a directory has stored still matches its files after another template is used`() throws {
         let directory = try TemporaryDirectory()
         let templates = ["a b/{channel}%%{sequence}", "x%Y/{channel}/{time}", "{sequence}%j%y"]
         for text in templates {

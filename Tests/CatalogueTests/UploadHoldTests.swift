@@ -34,7 +34,7 @@ import Testing
         Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
     }
 
-    @Test func `Which files wait for their upload is known before the catalogue is started`() throws {
+    @Test func `Before the catalogue is started, it is already known which files wait for their upload`() throws {
         let catalogue = try catalogue()
         #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
         #expect(names.allSatisfy(catalogue.needsUpload))
@@ -53,7 +53,9 @@ import Testing
 
     // Regression: once this one file was unreadable, retention never deleted a recording again.
     @Test(arguments: [true, false])
-    func `An unreadable catalogue prevents no deletion if the channel never uploaded a file`(isDirectory: Bool) throws {
+    func `If the channel never uploaded a file, an unreadable catalogue does not prevent deletions`(isDirectory: Bool)
+        throws
+    {
         try FileManager.default.removeItem(atPath: directory.path(Catalogue.uploadLockName(of: "test")))
         if isDirectory {
             try FileManager.default.removeItem(atPath: database)
@@ -132,7 +134,9 @@ import Testing
         #expect(names.map(last.mayDelete) == [true, false, false, false, false])
     }
 
-    @Test func `If another process replaced a damaged catalogue, its readable upload states are kept`() throws {
+    @Test func `If another process replaced a damaged catalogue, the readable upload states of the old one are kept`()
+        throws
+    {
         try upload()
         try DatabaseQueue(path: database).write { database in
             try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
@@ -256,7 +260,7 @@ import Testing
         #expect(backlog?.files == names.count && !catalogue.mayDelete(name))
     }
 
-    @Test func `A file that is reported again keeps the upload state that the catalogue has`() throws {
+    @Test func `A file that is reported to the catalogue again keeps its upload state`() throws {
         try upload()
         let catalogue = try catalogue()
         catalogue.start()
@@ -301,7 +305,7 @@ import Testing
     // Regression: files that a run had queued only in the database were forgotten together with the database. A waiting
     // stream was then never uploaded, and an uploaded one could never be deleted.
     @Test(arguments: [RecordFormat.ts, .hybrid], Loss.allCases)
-    func `Which files this run queued or uploaded stays known when the catalogue is replaced`(
+    func `If the catalogue is deleted or replaced, the run still knows which files it queued or uploaded`(
         format: RecordFormat, loss: Loss
     ) async throws {
         let directory = try TemporaryDirectory()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import GRDB
 import TestSupport
 import Testing
@@ -76,7 +77,7 @@ struct UploadLedgerTests {
         #expect(try newest().map(\.name) == ["b.mp4", "a.mp4"])
     }
 
-    @Test("A page of the ledger has a channel's newest uploads before a time, and no two of them have the same time")
+    @Test("A page of the upload ledger has a channel's newest uploads before a time, each with a different time")
     func pages() throws {
         for number in 0..<10 { try store.noteUploaded(entry("\(number).mp4", at: 100)) }
         try store.noteUploaded(entry("other.mp4", at: 100, channel: "other"))
@@ -146,7 +147,7 @@ struct UploadLedgerTests {
         #expect(throws: ArchiveFailure.self) { try RecordingArchive(directory.path) }
     }
 
-    @Test("A catalogue whose list of tables has lost the ledger counts as damaged")
+    @Test("A catalogue without the table of the upload ledger counts as damaged")
     func lost() throws {
         let directory = try TemporaryDirectory()
         try CatalogueStore(directory: directory.path).write { try $0.execute(sql: "DROP TABLE uploads") }
@@ -171,5 +172,33 @@ struct UploadLedgerTests {
         _ = try ClipRestoring.run(new, in: target)
         let found = try new.read { try CatalogueStore.newestUploads(of: "test", in: 0..<9, limit: 9, $0) }
         #expect(found.map(\.name) == ["c.mp4", "b.mp4", "a.mp4"] && found.last?.sha256 == Self.sum)
+    }
+
+    @Test("An upload from a disk that was unmounted is not written to the catalogue of the disk that replaced it")
+    func swappedDisk() throws {
+        let temporary = try TemporaryDirectory()
+        let place = temporary.path("place")
+        func mount(_ name: String) throws {
+            try FileManager.default.createDirectory(atPath: temporary.path(name), withIntermediateDirectories: true)
+            unlink(place)
+            try #require(symlink(temporary.path(name), place) == 0)
+        }
+        try mount("second")
+        _ = try RecordDirectory.prepare(place)
+        try CatalogueStore(directory: place).put([file("a.mp4")], living: [])
+        try mount("first")
+        let catalogue = Catalogue(directory: try RecordDirectory.prepare(place), channel: "test", logger: quiet)
+        // A directory in its place keeps the first disk's database from being opened, so that the upload waits.
+        let blocked = "\(place)/\(CatalogueStore.fileName)"
+        try #require(mkdir(blocked, 0o755) == 0)
+        catalogue.noteUploaded(file("a.mp4"), to: "archive:")
+        catalogue.waitUntilIdle()
+        try mount("second")
+        catalogue.noteEvent("input", "input 2 is on air")
+        catalogue.waitUntilIdle()
+        let second = try CatalogueStore(reading: temporary.path("second"))
+        #expect(try second.events().map(\.text) == ["input 2 is on air"])
+        #expect(try second.read { try CatalogueStore.uploadedChannels($0) } == [])
+        #expect(try second.upload(of: "a.mp4") != .done)
     }
 }

@@ -133,7 +133,7 @@ import Testing
         #expect(try archive.repair().isEmpty)
     }
 
-    @Test func `Changed bytes in a recording are found only by the checksum`() throws {
+    @Test func `If bytes of a recording were changed, verify finds this only if it compares checksums`() throws {
         let directory = try Recording.make()
         let archive = try RecordingArchive(directory.path)
         let catalogue = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
@@ -228,14 +228,16 @@ import Testing
         #expect(report.notes.filter { $0.text == "it was deleted meanwhile" }.map(\.file) == deleted)
     }
 
-    @Test func `Adjacent files that retention deletes during verify are neither problems nor gaps`() throws {
+    @Test
+    func `Adjacent files that retention deletes during verify are reported neither as problems nor as gaps`() throws {
         // The two deleted files share one row of the catalogue.
         let (report, deleted) = try verify(whileDeleting: [1, 2])
         #expect(report.isGood && report.segments == 2, "\(report.lines)")
         #expect(report.notes.filter { $0.text == "it was deleted meanwhile" }.map(\.file) == deleted)
     }
 
-    @Test func `Deleted files behind a held one are neither problems nor gaps, also after a rebuilding`() throws {
+    @Test
+    func `Verify reports no problem and no gap for deleted files after a held one, even after a rebuild`() throws {
         let directory = try Recording.make()
         let names = directory.files
         let store = try CatalogueStore(directory: directory.path)

@@ -194,7 +194,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("A channel without a recording lists no recorded names and no recorded videos")
+    @Test("A channel that does not record has no names of recordings, and the number of recorded videos is 0")
     func recordsNothing() {
         var random = SeededRandom()
         let program = configuration(of: 3, &random)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Cancelling the opening of a channel")
 struct ChannelOpeningTests {
-    @Test("Clean-up that is registered before or after a cancelled opening runs exactly once")
+    @Test("If the opening of a channel is cancelled, clean-up registered before or afterwards runs exactly once")
     func cancelled() {
         let opening = ChannelOpening()
         let done = Mutex<[String]>([])
@@ -27,7 +27,7 @@ struct ChannelOpeningTests {
         #expect(done.withLock { $0.count } == 4)
     }
 
-    @Test("A cancellation after the channel is open has no effect, neither then nor on later clean-up")
+    @Test("If a channel is already open, cancelling its opening runs no clean-up, not even what is registered later")
     func finished() {
         let opening = ChannelOpening()
         let count = Atomic(0)

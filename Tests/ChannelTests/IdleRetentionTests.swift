@@ -117,7 +117,7 @@ struct IdleRetentionTests {
         #expect(files == [Self.ofSource])
     }
 
-    @Test("A limit of size applies only after the channel has recorded with it")
+    @Test("Between recordings a size limit deletes files only if the channel has recorded with that limit")
     func size() {
         let rules = RetentionRules(maximumBytes: Int64(SampleRecording().closed.count) * 3 / 2, minimumAge: .zero)
         retention.configure(recording(rules))
@@ -135,7 +135,7 @@ struct IdleRetentionTests {
         #expect(files.count == 3)
     }
 
-    @Test("If the rules were changed after a recording began, that recording does not make the new size limit apply")
+    @Test("A size limit that was configured after a recording began deletes no file when that recording has ended")
     func otherRules() {
         let rules = RetentionRules(maximumBytes: 1, minimumAge: .zero)
         retention.configure(recording(byAge))
@@ -211,7 +211,8 @@ struct IdleRetentionTests {
         }
     }
 
-    @Test("Without rules or after its end, idle retention deletes no file; a restore does not replace existing rules")
+    @Test(
+        "Idle retention deletes nothing without rules or once stopped; restoring rules does not replace existing ones")
     func without() {
         look()
         retention.configure(recording(nil))

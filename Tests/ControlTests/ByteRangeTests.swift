@@ -37,7 +37,7 @@ struct ByteRangeTests {
         #expect(ByteRange(text, size: 1000) == .whole)
     }
 
-    @Test("If a Range header has as many ranges as fit into a request, the file is sent once")
+    @Test("If a Range header has as many ranges as fit into a request, the complete file is sent once")
     func manyRanges() {
         let text = "bytes=" + (0..<3000).map { "\($0)-" }.joined(separator: ",")
         #expect(ByteRange(text, size: 1 << 40) == .whole)

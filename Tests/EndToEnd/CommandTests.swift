@@ -258,7 +258,7 @@ extension Serial {
             #expect(!log.contains("topsecret"), "\(log)")
         }
 
-        @Test("SIGUSR2 makes an output that gave up connect again")
+        @Test("On SIGUSR2 an output that has given up connects again")
         func retried() async throws {
             let server = try RTMPServer()
             let relay = try RelayProcess(

@@ -56,7 +56,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A recording uses its disk while the disk is mounted, and the directory underneath before the first mount",
+            "A recording uses the directory underneath until the first mount, and afterwards only mounted disks",
             arguments: ["", "/recordings"])
         func whileRecording(below: String) async throws {
             let under = RecordingSet(directory: disks.under + below)

@@ -94,7 +94,7 @@ extension SerialShows {
             #expect(noImage.ending == .exited(66) && noImage.log.contains("overlay a cannot be shown"), "\(noImage)")
         }
 
-        @Test("A stinger hides a cut that is on its exact frame, and can be used again at once")
+        @Test("A stinger covers the cut, which is on the exact frame, and can be used again at once")
         func stinger() async throws {
             let filter = "color=gray:size=320x180:rate=30:duration=1,format=rgba,geq=r=128:g=128:b=128:a="
             let card = try await studio.make("card.mov", filter + "'255*between(N,10,19)'", ["-c:v", "qtrle"])

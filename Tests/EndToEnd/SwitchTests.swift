@@ -123,7 +123,9 @@ extension SerialRecordings {
             return DecodedFrames.breaks(in: own)
         }
 
-        @Test("A hot backup is on air after the timeout of a killed source, which may return with another frame size")
+        @Test(
+            "A hot backup replaces a killed source after the timeout, and the source may return with another frame size"
+        )
         func killed() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -162,7 +164,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A backup file is opened when a source freezes and replaces it, and the source returns when it resumes"
+            "When a source freezes, a backup file is opened and replaces it until the source sends again"
         )
         func frozen() async throws {
             let clip = try await signal()
@@ -385,7 +387,8 @@ extension SerialRecordings {
             #expect(last.breaks.isEmpty, "\(last.breaks)")
         }
 
-        @Test("In copy mode a slate of the input's size is on air at once, until the input returns with a keyframe")
+        @Test(
+            "In copy mode a slate of the lost input's size is on air at once, until the input returns with a keyframe")
         func copiedSlate() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()

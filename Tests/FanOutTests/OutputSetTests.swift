@@ -110,7 +110,7 @@ struct OutputSetTests {
         try await accept(0, of: other)
     }
 
-    @Test("A listening output that was paused before it was replaced delays its successor no longer than one on air")
+    @Test("If a paused listening output is replaced, its successor starts while old connections still end")
     func handoverAfterPause() async throws {
         let place = OutputPlace("port 1", succession: "127.0.0.1")
         let (old, next) = (ScriptedTarget(place: place), ScriptedTarget(place: place))
@@ -127,7 +127,7 @@ struct OutputSetTests {
         attempt.stall(false)
     }
 
-    @Test("Outputs that share a port start without a wait for one another")
+    @Test("Outputs that share a port start without waiting for each other")
     func sharedPort() async throws {
         let place = OutputPlace("port 1", sharing: "listener 1")
         let (old, next) = (ScriptedTarget(place: place), ScriptedTarget(place: place))
@@ -524,7 +524,7 @@ struct OutputSetTests {
         deinit { released() }
     }
 
-    @Test("The registration of an output is retained until it has ended, also while it still sends its queue")
+    @Test("A removed output keeps its registration until its queue is sent and it has ended")
     func registrations() async throws {
         let target = ScriptedTarget()
         let isReleased = Mutex(false)

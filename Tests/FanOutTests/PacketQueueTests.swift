@@ -258,7 +258,7 @@ struct PacketQueueTests {
         #expect(caughtUp.drops.causes[.congestion] == 1)
     }
 
-    @Test("If a queue joins before the first keyframe it begins with that keyframe, without counting drops before")
+    @Test("A queue that joins before the first keyframe begins with it, and earlier packets do not count as drops")
     func joinsWithoutGOP() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         _ = queue.connected()

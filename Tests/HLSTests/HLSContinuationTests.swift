@@ -122,7 +122,7 @@ import Testing
         #expect(playlist?.entries.map(\.isDiscontinuous) == [true, false, false])
     }
 
-    @Test("A new program in the directory of one that ended continues its numbering, and removes no file at once")
+    @Test("An HLS output in the directory of an ended playlist continues the numbering, and removes no file at once")
     func afterTheEnd() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 5, isProgramOver: true)

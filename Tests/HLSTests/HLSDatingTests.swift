@@ -29,7 +29,7 @@ struct HLSDatingTests {
         #expect(dates == (0..<3).map { Self.start + $0 * 1000 })
     }
 
-    @Test("Frames that arrive after the first segment was published do not change its successors' dates")
+    @Test("Frames that arrive after the first segment was published do not change the dates of later segments")
     func final() {
         var dating = HLSDating()
         #expect(!dating.hasBegun)

@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test("At one frame in 5 s segments have the target duration, and those without a keyframe are marked")
+    @Test("At one frame in 5 s segments have the target duration, and are not declared independent in the playlist")
     func stills() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         var sent = (0..<Int64(8)).map { Samples.video(pts: $0 * 150, dts: $0 * 150, isKeyframe: $0 % 4 == 0) }

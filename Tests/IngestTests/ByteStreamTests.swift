@@ -79,6 +79,38 @@ struct ByteStreamTests {
         #expect(brief * 3 < usual * 2, "\(brief) and \(usual) of \(bytes.count) bytes")
     }
 
+    @Test("A live FLV stream is probed for two seconds at most, even if its server says that it can be sought in")
+    func oneTrackFromServer() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=d=12:s=640x360:r=25", "-c:v", "libx264", "-g", "25", "-pix_fmt", "yuv420p",
+            suffix: ".flv")
+        let content = try Data(contentsOf: URL(fileURLWithPath: clip.path))
+        let answer = Array("HTTP/1.0 200 OK\r\nAccept-Ranges: bytes\r\n\r\n".utf8) + content
+        let server = try LoopbackServer { peer in
+            Thread.detachNewThread {
+                var sent = 0
+                if LoopbackServer.requestHead(from: peer) == nil { sent = answer.count }
+                while sent < answer.count {
+                    let count = answer.withUnsafeBytes {
+                        send(peer, $0.baseAddress?.advanced(by: sent), answer.count - sent, Int32(MSG_NOSIGNAL))
+                    }
+                    if count <= 0 { break }
+                    sent += count
+                }
+                close(peer)
+            }
+        }
+        defer { withExtendedLifetime(server) {} }
+        var options = Demuxer.Options()
+        options.probesFLVBriefly = true
+        let demuxer = try Demuxer(
+            url: "http://127.0.0.1:\(server.port)/live.flv", options: options, interrupter: Interrupter(),
+            subject: "flv")
+        #expect(demuxer.bestVideo?.video?.width == 640)
+        let consumed = Int(demuxer.position)
+        #expect(consumed * 3 < content.count * 2, "\(consumed) of \(content.count) bytes")
+    }
+
     @Test("An input that is opened again with the same tracks is probed briefly, and with other tracks completely")
     func knownTracks() throws {
         func bytes(_ codec: String, rate: Int = 25) throws -> [UInt8] {

@@ -198,7 +198,7 @@ struct DecodingLaneTests {
         #expect(made.map(\.sent.count) == [30, 20] && made.first?.isFinished == true)
     }
 
-    @Test("While decoding of a reopened source is held, only the newest packets within the time limit are kept")
+    @Test("While a reopened source's decoding is suspended, only the newest packets within the time limit are kept")
     func held() throws {
         place()
         var made: [ScriptedTrack] = []

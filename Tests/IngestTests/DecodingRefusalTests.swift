@@ -48,7 +48,7 @@ struct DecodingRefusalTests {
         #expect(!refusal.isOver)
     }
 
-    @Test("From the second replacement on, each decoder gets twice as long as the one before, up to 1 min")
+    @Test("From the second replacement on, each decoder has twice as long to output a frame as the last, up to 1 min")
     func replaced() {
         var refusal = DecodingRefusal()
         for second in [1, 1, 2, 4, 8, 16, 32, 60, 60] {

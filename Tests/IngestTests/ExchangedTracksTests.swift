@@ -3,13 +3,14 @@
 import Foundation
 import Logging
 import Media
+import Synchronization
 import TestSupport
 import Testing
 
 @testable import Ingest
 @testable import LibAV
 
-@Suite("Transport streams whose video and audio exchange their PIDs", .serialized)
+@Suite("Transport streams whose video and audio get other PIDs or exchange them", .serialized)
 struct ExchangedTracksTests {
     /// Eight seconds with video in PID 256 and audio in PID 257, and three seconds with the PIDs exchanged.
     private struct Parts {
@@ -22,28 +23,46 @@ struct ExchangedTracksTests {
             after = Self.withVersion(1, try Self.stream(seconds: 3, video: 257, audio: 256))
         }
 
-        private static func stream(seconds: Int, video: Int, audio: Int) throws -> [UInt8] {
+        /// A stream whose times begin after `offset` seconds.
+        static func stream(
+            seconds: Int, video: Int, audio: Int, offset: Int = 0, program: Int = 1, map: Int = 0x1000
+        ) throws -> [UInt8] {
             let clip = try Clip(
                 "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=\(seconds)", "-f", "lavfi", "-i",
                 "sine=d=\(seconds):r=48000", "-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-bf", "0",
                 "-pix_fmt", "yuv420p", "-c:a", "aac", "-streamid", "0:\(video)", "-streamid", "1:\(audio)",
+                "-output_ts_offset", "\(offset)", "-mpegts_service_id", "\(program)", "-mpegts_pmt_start_pid", "\(map)",
                 suffix: ".ts")
             return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
         }
 
-        /// `stream` with this version of its program map table.
-        private static func withVersion(_ version: UInt8, _ stream: [UInt8]) -> [UInt8] {
+        /// The offsets of the packets in which the sections of the map begin.
+        static func maps(in stream: [UInt8]) -> [Int] {
+            Swift.stride(from: 0, to: stream.count, by: 188).filter {
+                stream[$0 + 1] & 0x5F == 0x50 && stream[$0 + 2] == 0
+            }
+        }
+
+        /// `stream` with this version of its program map table, and of this type if one is given.
+        static func withVersion(_ version: UInt8, type: UInt8? = nil, _ stream: [UInt8]) -> [UInt8] {
             var result = stream
-            for start in Swift.stride(from: 0, to: result.count, by: 188) {
-                // The first packet of a section of the map has this PID and a start indicator.
-                guard result[start + 1] & 0x5F == 0x50, result[start + 2] == 0 else { continue }
+            for start in maps(in: stream) {
                 let begin = start + 5 + (result[start + 3] & 0x20 == 0 ? 0 : 1 + Int(result[start + 4]))
                 let end = begin + 3 + (Int(result[begin + 1] & 15) << 8 | Int(result[begin + 2]))
                 result[begin + 5] = result[begin + 5] & 0xC1 | version << 1
+                var entry = begin + 12 + (Int(result[begin + 10] & 15) << 8 | Int(result[begin + 11]))
+                while let type, entry < end - 4 {
+                    result[entry] = type
+                    entry += 5 + (Int(result[entry + 3] & 15) << 8 | Int(result[entry + 4]))
+                }
                 result.replaceSubrange(begin..<end, with: SpliceSection.sealed(Array(result[begin..<end - 4])))
             }
             return result
         }
+
+        /// More null packets than libavformat reads to find out the streams of a file.
+        static let padding: [UInt8] = Array(
+            repeatElement([0x47, 0x1F, 0xFF, 0x10] + [UInt8](repeating: 0xFF, count: 184), count: 28_000).joined())
     }
 
     private static let parts = Result { try Parts() }
@@ -104,7 +123,7 @@ struct ExchangedTracksTests {
         #expect((74...75).contains(after.video) && after.audio >= 138 && !rest.isChanged, "\(after)")
     }
 
-    @Test("A file whose PIDs are exchanged is read to its end if no end at a coding change was requested")
+    @Test("Unless an end at a coding change is requested, a file whose PIDs are exchanged is read to its end")
     func usual() throws {
         let demuxer = try Demuxer(
             url: "file:" + path, options: Demuxer.Options(), interrupter: Interrupter(), subject: "in")
@@ -125,8 +144,91 @@ struct ExchangedTracksTests {
         #expect(FileMapWatch.change(in: path + ".none", border..<end, following: nil) == nil)
     }
 
-    @Test("A file whose PIDs are exchanged is played to its end without a gap, and a loop then plays it again")
-    func played() throws {
+    @Test("A file ends behind the map that lists other PIDs, too")
+    func moved() throws {
+        try directory.write(
+            parts.before + Parts.withVersion(1, try Parts.stream(seconds: 3, video: 300, audio: 301)), to: "moved.ts")
+        var options = Demuxer.Options()
+        options.endsAtCodingChange = true
+        let url = "file:" + directory.path("moved.ts")
+        let first = try Demuxer(url: url, options: options, interrupter: Interrupter(), subject: "in")
+        #expect(first.bestVideo?.id == 256)
+        #expect((199...200).contains(try counts(first).video))
+        let rest = try #require(first.transportStream)
+        rest.resume()
+        let second = try demuxer(rest)
+        #expect(second.bestVideo?.id == 300 && second.bestAudio?.id == 301)
+        #expect((74...75).contains(try counts(second).video) && !rest.isChanged)
+    }
+
+    @Test("A change that follows soon after another one is found at its first map")
+    func second() throws {
+        // Too few maps for a connection, where another sender could have sent them.
+        let short = parts.after.prefix(Parts.maps(in: parts.after)[3])
+        try directory.write(parts.before + short + Parts.withVersion(2, parts.before), to: "twice.ts")
+        var options = Demuxer.Options()
+        options.endsAtCodingChange = true
+        let url = "file:" + directory.path("twice.ts")
+        let first = try Demuxer(url: url, options: options, interrupter: Interrupter(), subject: "in")
+        _ = try counts(first)
+        let rest = try #require(first.transportStream)
+        rest.resume()
+        let second = try demuxer(rest)
+        while try second.readPacket() != nil {}
+        #expect(rest.isChanged)
+        rest.resume()
+        let third = try demuxer(rest)
+        #expect(third.bestVideo?.id == 256)
+        #expect((199...200).contains(try counts(third).video) && !rest.isChanged)
+    }
+
+    @Test("The next map behind a place decides whether the coding there is another one")
+    func place() throws {
+        let border = Int64(parts.before.count)
+        #expect(FileMapWatch.change(in: path, behind: border - 18_800, following: [256]) == nil)
+        let change = try #require(FileMapWatch.change(in: path, behind: border + 18_800, following: [256]))
+        #expect(change.offset > border + 18_800)
+        #expect(FileMapWatch.change(in: path, behind: border + 18_800, following: [300]) == nil)
+    }
+
+    /// Files of 11 s whose coding or PIDs change.
+    enum Change: CaseIterable {
+        /// Video and audio exchange their PIDs where libavformat looks for streams when it opens the file.
+        case exchange
+        /// They exchange them behind that.
+        case lateExchange
+        /// They get new PIDs after 3 s.
+        case move
+        /// They get new PIDs behind what libavformat reads when it opens the file.
+        case lateMove
+        /// They get new PIDs in a program of another number after 3 s.
+        case program
+        /// The same, behind what libavformat reads when it opens the file.
+        case lateProgram
+    }
+
+    private func file(_ change: Change) throws -> String {
+        let begin = { try Parts.stream(seconds: 3, video: 256, audio: 257) }
+        let move = { try Parts.withVersion(1, Parts.stream(seconds: 8, video: 300, audio: 301)) }
+        let other = { try Parts.stream(seconds: 8, video: 300, audio: 301, program: 7, map: 0x1100) }
+        let bytes =
+            switch change {
+            case .exchange: parts.whole
+            case .lateExchange: parts.before + Parts.padding + parts.after
+            case .move: try begin() + move()
+            case .lateMove: try begin() + Parts.padding + move()
+            case .program: try begin() + other()
+            case .lateProgram: try begin() + Parts.padding + other()
+            }
+        try directory.write(bytes, to: "file.ts")
+        return directory.path("file.ts")
+    }
+
+    @Test(
+        "A file whose coding changes is played to its end, without a gap, and in a loop from its beginning again",
+        arguments: Change.allCases)
+    func played(change: Change) throws {
+        let path = try file(change)
         for isLoop in [false, true] {
             let sink = isLoop ? CollectingSink(frames: 400, audio: 700_000) : CollectingSink()
             let log = CollectedLog(from: .notice)
@@ -142,5 +244,58 @@ struct ExchangedTracksTests {
             #expect(log.lines(containing: "coded in another way").count >= (isLoop ? 2 : 1), "\(log.lines)")
             #expect(source.status.state != .failed && source.status.decodeErrors < 20)
         }
+    }
+
+    @Test(
+        "Playback that begins behind a change reads each track as what it is there", arguments: [false, true],
+        [256, 300])
+    func started(isLong: Bool, audio: Int) throws {
+        // With 256, video and audio exchange their PIDs after 8 s; with 300, both get new ones.
+        let after = try Parts.stream(seconds: 12, video: audio + 1, audio: audio, offset: 8)
+        try directory.write(
+            parts.before + (isLong ? Parts.padding : []) + Parts.withVersion(1, after), to: "file.ts")
+        for (start, frames) in [(16, 100), (9, 275), (3, 425)] {
+            var options = IngestOptions()
+            options.start = .seconds(start)
+            let sink = CollectingSink()
+            let log = CollectedLog()
+            let source = try SourceOpener.open(
+                InputLocation(directory.path("file.ts")), options: options, logger: log.logger)
+            source.start(into: sink, video: source.description.video, audio: .program)
+            #expect(sink.waitUntilDone())
+            source.stop()
+            let count = sink.taken.frames.count
+            #expect((frames - 3...frames + 1).contains(count), "\(count) frames from \(start) s on")
+            #expect(sink.taken.frames.first?.nanoseconds == 0)
+        }
+    }
+
+    /// A sink that counts the packets of video between two restarts.
+    private final class Rounds: PacketSourceSink {
+        private let state = Mutex<(video: [Int], isOver: Bool)>(([0], false))
+        var video: [Int] { state.withLock { $0.video } }
+        var isOver: Bool { state.withLock { $0.isOver } }
+
+        func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+            if packet.track == .video { state.withLock { $0.video[$0.video.count - 1] += 1 } }
+        }
+
+        func restart() { state.withLock { $0.video.append(0) } }
+        func end(failure: String?) { state.withLock { $0.isOver = true } }
+    }
+
+    @Test("A copied loop begins again where nothing that follows a change can be used")
+    func useless() throws {
+        // Type 11 is DSM-CC (ISO/IEC 13818-6), which is neither video nor audio.
+        try directory.write(parts.before + Parts.withVersion(1, type: 11, parts.after), to: "file.ts")
+        let log = CollectedLog(from: .warning)
+        let source = LibAVPacketSource(InputLocation(directory.path("file.ts")), loops: true, logger: log.logger)
+        _ = try source.open()
+        let sink = Rounds()
+        source.start(into: sink)
+        defer { source.stop() }
+        try eventually("the file is read again") { sink.isOver || sink.video.count > 3 }
+        #expect(!sink.isOver && sink.video.prefix(3).allSatisfy { (199...200).contains($0) }, "\(sink.video)")
+        #expect(log.lines(containing: "the loop begins again").count == 1, "\(log.lines)")
     }
 }

@@ -28,7 +28,7 @@ struct PlaylistWatchTests {
         #expect(watch.isDue(at: .seconds(164), waitingSince: .seconds(155)))
     }
 
-    @Test("A playlist that lists only earlier segments while a read waits counts as started again")
+    @Test("A playlist that lists only earlier segments while a read waits for the next one counts as restarted")
     func smallerNumbers() throws {
         var watch = PlaylistWatch(target: .seconds(2))
         func note(_ numbers: Range<Int>?, at time: Int, since start: Int?) throws -> PlaylistWatch.Verdict {
@@ -45,7 +45,7 @@ struct PlaylistWatchTests {
         #expect(try note(0..<3, at: 11, since: 1) == .restarted)
     }
 
-    @Test("A playlist that gets new segments, none of which is read, counts as started again", arguments: [0, 8])
+    @Test("A playlist counts as restarted if it gets new segments and none of them is read", arguments: [0, 8])
     func unreadSegments(lastRead: Int) throws {
         var watch = PlaylistWatch(target: .seconds(2))
         func note(_ numbers: Range<Int>, at time: Int, since start: Int?) throws -> PlaylistWatch.Verdict {
@@ -81,7 +81,7 @@ struct PlaylistWatchTests {
         }
     }
 
-    @Test("A playlist whose segments arrive late or are listed late does not count as started again")
+    @Test("A playlist whose segments arrive late or are listed late does not count as restarted")
     func healthy() throws {
         var random = SeededRandom()
         for _ in 0..<50 {
@@ -102,7 +102,7 @@ struct PlaylistWatchTests {
         }
     }
 
-    @Test("If a playlist is started again at any time, this is detected while the read of the next segment waits")
+    @Test("A playlist's restart at any time is detected while a read waits for the next segment")
     func restarts() throws {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -125,7 +125,7 @@ struct PlaylistWatchTests {
         }
     }
 
-    @Test("A late verdict of a watch that has ended does not end a read of the next demuxer")
+    @Test("If a playlist watch that has ended reports a restart late, the next demuxer's read is not interrupted")
     func lateVerdict() {
         let (state, interrupter) = (PlaylistState(), Interrupter(clock: ManualClock()))
         let ended = state.beginWatch()
@@ -185,7 +185,7 @@ struct PlaylistWatchTests {
             defer { withExtendedLifetime(server) {} }
             let location = InputLocation("http://127.0.0.1:\(server.port)/list.m3u8")
             let audio = InitializationAddress(url: "http://127.0.0.1/audio.mp4", offset: nil)
-            return location.startIndex(at: audio, KnownRedirections(), Interrupter(clock: ManualClock()))
+            return location.startIndex(at: [audio], KnownRedirections(), Interrupter(clock: ManualClock()))
         }
         let (old, new) = ("#EXT-X-MAP:URI=\"a.mp4\"\n" + segment, "#EXT-X-MAP:URI=\"b.mp4\"\n" + segment)
         #expect(try begin(old + segment + new + segment) == 2)

@@ -185,7 +185,48 @@ struct SourceDecoderTests {
         #expect(sink.taken.frames.count - before == count && count == 150)
     }
 
-    @Test("The inbox does not count as decoded while it contains entries that the decoder has not taken")
+    @Test("A sender that leaves before the program has begun does not keep the next one away")
+    func heldAudio() throws {
+        let demuxer = try demuxer(Clip("-f", "lavfi", "-i", "sine=d=4:r=48000", "-c:a", "aac", suffix: ".ts"))
+        let stream = LiveStream(try #require(demuxer.bestAudio))
+        let timing = SourceTiming(
+            SourceClock(.rtmp, tracks: [.audio: (.mpegTS, 33)]), frameRate: FrameRate(25), programTime: ProgramTime(),
+            name: "in", monitor: monitor)
+        let inbox = PacketInbox(
+            [.audio], known: [.audio: (.mpegTS, 33)], stampBits: 33, timing: timing, monitor: monitor)
+        inbox.put(.opening(LiveOpening(tracks: .streams([stream]))))
+        var count = Int64(0)
+        while let box = try demuxer.readPacket() {
+            // A packet of AAC has 1024 samples.
+            let (time, arrival) = (count * 1920, Timestamp(nanoseconds: count * 21_333_333))
+            let stamp = SourceClock.Stamp(.audio, dts: time, pts: time, duration: 1920)
+            let noted = try #require(timing.note(stamp, arrival: arrival))
+            timing.advance(to: arrival)
+            box.stamp(
+                pts: TimeBase.nanoseconds.rescale(noted.time.nanoseconds, to: .mpegTS),
+                dts: TimeBase.nanoseconds.rescale(noted.decodeTime.nanoseconds, to: .mpegTS))
+            inbox.put(
+                .packet(LivePacket(content: .read(box, stream), time: noted.time, decodeTime: noted.decodeTime)))
+            count += 1
+        }
+        inbox.interrupt()
+        #expect(timing.isPlaced && count > 180)
+        // Audio is held, because the program has not begun.
+        sink.programTime.line = nil
+        let group = DispatchGroup()
+        DispatchQueue(label: "decoder").async(group: group) { [feed, sink, monitor] in
+            SourceDecoder(
+                inbox, from: feed, into: sink, video: nil, audio: .program, options: TrackOptions(), monitor: monitor,
+                name: "in", clock: ManualClock(now: 1_000_000_000_000_000)
+            ).run()
+        }
+        inbox.waitUntilDelivered()
+        #expect(sink.taken.audio.isEmpty)
+        monitor.stop()
+        group.wait()
+    }
+
+    @Test("Packets in the inbox do not count as decoded while the decoder has not taken all entries")
     func notDelivered() throws {
         inbox.interrupt()
         #expect(inbox.takeAll().count == 1)

@@ -59,7 +59,7 @@ struct SourceTimingTests {
         #expect(monitor.status.silentTracks == [.video, .audio])
     }
 
-    @Test("While a source is reopened, its queued frames keep their times; afterwards audio gets new times")
+    @Test("When a source is reopened queued frames keep their times, and audio gets times only from new packets")
     func reopened() throws {
         note([.video, .audio], 0..<3000)
         let before = try #require(timing.due(at(2960), of: .video))

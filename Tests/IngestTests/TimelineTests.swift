@@ -62,7 +62,7 @@ struct TimelineTests {
         #expect(timeline.position(of: 1000, in: .milliseconds, rate: TimeBase(1, 48_000)) == 3840)
     }
 
-    @Test("If a round of a looped file gave no frame, the file is not repeated")
+    @Test("A looped file is not repeated again after a round that gave no frame")
     func emptyRound() {
         var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
         var begun = [timeline.beginRound()]

@@ -177,7 +177,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "The audio offset also applies to audio without video, and such a loop has no gap where it repeats",
+        "The audio offset also applies to audio without video, and a loop of such audio has no gap",
         arguments: [250, -250])
     func loopOffset(milliseconds: Int) throws {
         let clip = try Clip("-f", "lavfi", "-i", "sine=1000:r=48000:d=1", "-c:a", "pcm_s16le", suffix: ".wav")

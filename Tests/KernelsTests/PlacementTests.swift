@@ -68,7 +68,7 @@ struct PlacementTests {
         #expect(square == .init(x: 0.25, y: 0, width: 0.5, height: 0.5))
     }
 
-    @Test("A placement between two placements is interpolated, and equals them at 0 and 1")
+    @Test("A placement interpolated between two others equals the first at progress 0 and the second at 1")
     func interpolates() {
         var end = Placement.inset
         end.border = .init(width: 0.01, color: PixelColor(y: 200, u: 100, v: 50))

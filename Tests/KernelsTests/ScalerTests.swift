@@ -90,7 +90,7 @@ struct ScalerTests {
     }
 
     @Test(
-        "Other reductions give the mean of the covered area, and enlargements are interpolated",
+        "Reducing a frame by non-integer factors gives the mean of each covered area, and enlarging interpolates",
         arguments: [
             (40, 22), (90, 50), (94, 52), (28, 16), (10, 50), (94, 10), (4, 2), (2, 2), (130, 74), (200, 100),
             (60, 100),
@@ -140,7 +140,7 @@ struct ScalerTests {
         }
     }
 
-    @Test("A scaler that has drawn one size draws another size like a new scaler")
+    @Test("A scaler that has drawn one size draws another size with the same result as a new scaler")
     func keepsNothing() {
         let scaler = Scaler()
         for (width, height) in [(40, 22), (60, 100), (48, 27), (40, 22), (10, 6)] {

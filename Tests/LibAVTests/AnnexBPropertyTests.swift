@@ -241,7 +241,7 @@ struct AnnexBPropertyTests {
         }
     }
 
-    @Test func `A truncated frame is described by the headers that are complete`() {
+    @Test func `In a truncated frame the first slice is found if its header is complete`() {
         var random = SeededRandom()
         let kinds = UnitKinds(codec: .h264)
         for _ in 0..<30 {

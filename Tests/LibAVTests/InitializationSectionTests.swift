@@ -26,13 +26,15 @@ struct InitializationSectionTests {
         return box("ftyp", Array("iso5".utf8)) + box("moov", box("mvhd", head) + trak + extends)
     }
 
-    @Test("Sections that differ only in their times describe the same coding", arguments: [0, 1] as [UInt8])
+    @Test(
+        "Initialization sections that differ only in their times describe the same coding",
+        arguments: [0, 1] as [UInt8])
     func times(version: UInt8) throws {
         let first = try #require(InitializationSection(Self.section(time: 1, version: version)))
         #expect(first == InitializationSection(Self.section(time: 2, version: version)))
     }
 
-    @Test("Sections that differ in track, time scale, sample description or defaults describe different codings")
+    @Test("Initialization sections with another track, time scale, sample description or default differ in coding")
     func differences() throws {
         let first = try #require(InitializationSection(Self.section()))
         let others = [

@@ -128,8 +128,9 @@ struct ParameterSetPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `A damaged configuration record crashes nothing, and its sets have no more bytes than the record`(codec: Codec)
-    {
+    func `Parsing a damaged configuration record never crashes, and yields no more bytes than the record has`(
+        codec: Codec
+    ) {
         var random = SeededRandom("\(codec)")
         for _ in 0..<60 {
             let written = WrittenSets(codec, using: &random)

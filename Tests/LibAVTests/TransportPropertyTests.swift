@@ -176,7 +176,8 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A splice stream is added to a program map that has room, and a damaged map stays one packet`() {
+    @Test
+    func `A splice stream is added to a program map if it fits into the packet, and a damaged map stays one packet`() {
         var random = SeededRandom()
         for count in 1...34 {
             let types = [UInt8](repeating: 0x0F, count: count)
@@ -198,7 +199,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A program map whose section begins after its packet stays unchanged`() async {
+    @Test func `A program map section that would begin after the end of its packet is left unchanged`() async {
         await #expect(processExitsWith: .success) {
             let packet: [UInt8] = [0x47, 0x50, 0, 0x10, 200] + [UInt8](repeating: 0xFF, count: 183)
             #expect(SpliceTables().announced(packet) == packet)

@@ -131,7 +131,7 @@ struct ChannelArchiveTests {
     private static let unknown: Set<Refusal.Kind?> = [.notFound]
 
     @Test(
-        "The list of a channel has its closed and open files and the gaps between them, and no other files",
+        "A channel's list of recordings has its closed and open files and the gaps between them, and no other files",
         arguments: [false, true])
     func listed(hasCatalogue: Bool) throws {
         try record(1, ending: .rotate)

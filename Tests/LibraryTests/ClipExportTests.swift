@@ -58,7 +58,7 @@ struct ClipExportTests {
         #expect(try book.clip("x").audioOffsetSeconds == -0.02)
     }
 
-    @Test("An export with an extra frame at each end of a clip has none before the program's first frame")
+    @Test("A clip exported with an extra frame at each end has no frame before the program's first frame")
     func firstFrames() throws {
         try take("x", 0, 1)
         #expect(try book.export("x", hasHandles: true).clip?.times == 0..<Self.second + Self.frame)

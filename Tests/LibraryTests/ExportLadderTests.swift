@@ -106,7 +106,7 @@ struct ExportLadderTests {
     }
 
     @Test(
-        "A range that begins and ends at keyframes is copied, however much may be re-encoded",
+        "A range that begins and ends at keyframes is copied, whichever kind of ends is requested",
         arguments: ExportEnds.allCases)
     func aligned(ends: ExportEnds) throws {
         let (result, obstacles) = made(try contents(0, 4, from: 1000, to: 6000), ends)

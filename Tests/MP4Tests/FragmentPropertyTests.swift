@@ -101,7 +101,7 @@ struct FragmentPropertyTests {
     }
 
     @Test(arguments: UInt64(1)...6)
-    func `A track run with any fields is read back as written, refused if truncated, and bounded if damaged`(
+    func `A track run is read back as written, refused if truncated, and read within bounds if damaged`(
         seed: UInt64
     ) throws {
         var random = SplitMix64(seed: seed)
@@ -153,7 +153,7 @@ struct FragmentPropertyTests {
         }
     }
 
-    @Test func `A fragment is found even if it spans two blocks of a search`() throws {
+    @Test func `A fragment is found even if it spans two of the blocks in which a file is searched`() throws {
         var random = SplitMix64(seed: 7)
         let fragment = Film(fragments: 1, using: &random).bytes[Film.head.count...]
         for count in (1 << 20) - 4...(1 << 20) + 8 {

@@ -189,7 +189,7 @@ struct MoviePropertyTests {
     }
 
     @Test(arguments: UInt64(1)...4)
-    func `A video track's format is read back as written, refused if truncated, and bounded if damaged`(
+    func `A video track's format is read back as written, refused if truncated, and within bounds if damaged`(
         seed: UInt64
     ) throws {
         var random = SplitMix64(seed: seed)

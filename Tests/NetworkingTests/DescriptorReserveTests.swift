@@ -113,7 +113,7 @@ struct DescriptorReserveTests {
         #expect(reserve(Free(1), outputs: 100, needed: needed, limit: needed).admits())
     }
 
-    @Test("Descriptors that a process opens are no longer free")
+    @Test("The number of free descriptors decreases when the process opens descriptors")
     func measure() throws {
         let before = try #require(DescriptorLimit.free)
         let pipes = (0..<150).map { _ -> [CInt] in

@@ -56,7 +56,7 @@ struct SharedFileTests {
         #expect(waits > 0)
     }
 
-    @Test("A full shared file accepts no more bytes, and keeps its bytes until the last receiver has sent them")
+    @Test("Each shared file has its own descriptor, and accepts no more bytes once it is full")
     func whole() throws {
         let bytes = SharedBytes([UInt8](repeating: 7, count: 300_000))
         let places = try (0..<4).map { _ in

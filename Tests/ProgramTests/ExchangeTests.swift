@@ -78,7 +78,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("Two layers may exchange their depth partly outside the frame, and the exchange has the right ends")
+    @Test("If two layers exchange their depth partly outside the frame, every pixel of the frame is still drawn")
     func edges() {
         let border = Placement.Border(width: 0.02, color: PixelColor(y: 235, u: 128, v: 128))
         let sizes = [(0.0, 0.0), (0.004, 0.01), (0.3, 0.3), (0.75, 0.02)]

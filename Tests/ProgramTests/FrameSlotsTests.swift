@@ -89,7 +89,7 @@ struct FrameSlotsTests {
         }
     }
 
-    @Test("While the program's clock approaches a reference source, each of its frames has its own program frame")
+    @Test("While the program's clock approaches a reference source, each source frame has its own program frame")
     func reference() {
         var slots = FrameSlots(frameRate: FrameRate(25))
         slots.isReference = true

@@ -107,7 +107,7 @@ struct AudioStoreTests {
         #expect(taken.channels[0] == expected)
     }
 
-    @Test("Overlapping audio is replaced by the later buffer, and the late part of audio is cut off")
+    @Test("Where audio buffers overlap the later one is used, and samples before the current position are dropped")
     func overlap() {
         var store = AudioStore(format: format)
         _ = store.add(audio(0..<10))

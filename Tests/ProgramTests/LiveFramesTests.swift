@@ -57,7 +57,7 @@ import Testing
         return (frames.repeated, frames.late)
     }
 
-    @Test("A frame repeated because the source's rate is low is not late; one whose successor is missing is late")
+    @Test("A repeated frame counts as late if its successor is missing, but not if the source's frame rate is low")
     func counted() {
         #expect(counts(source: 50) == (0, 0))
         #expect(counts(source: 25) == (30, 0))
@@ -98,7 +98,7 @@ import Testing
     // Regression: a reference's frames approach the middle of their ticks by at most 1000 ppm; until they were there,
     // the frames of other sources that were shown with them were up to a whole frame older or newer.
     @Test(
-        "Frames of a source are paired with simultaneous frames of a new reference, whatever its initial phase",
+        "Simultaneous frames of a source and a new reference are shown together, whatever the reference's phase",
         arguments: [-9, -4, 0, 6, 9], [-8, -3, 2, 8])
     func pairing(phase: Int64, distance: Int64) throws {
         var clock = ReferenceClock(frameRate: rate, start: .zero)

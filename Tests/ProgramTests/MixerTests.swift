@@ -124,7 +124,7 @@ struct MixerTests {
     }
 
     @Test(
-        "A source's audio without any delay is available whatever delay is set",
+        "A source's undelayed audio can be read whatever delay is set for the source",
         arguments: [-3000, 0, 3000])
     func asItCame(offset: Int64) {
         let (feed, source) = (feed(440), Bus())

@@ -125,7 +125,7 @@ struct MovingTests {
         #expect(largestStep(.stills(.single, [c]), three) <= bound)
     }
 
-    @Test("Grid cells with parts that their sources leave free appear and disappear without a jump")
+    @Test("Grid cells that their sources do not fill completely appear and disappear without a jump")
     func shaped() {
         let cells = [a, b, Self.flat(90), Self.flat(180)].map { frame in
             var upright = frame

@@ -148,7 +148,7 @@ struct ReferenceClockTests {
     }
 
     @Test(
-        "A reference of 2, 1/2 or 6/5 times the program's rate sets the clock's phase; 29.97 in 25 fps only the rate",
+        "A reference of 2, 1/2 or 6/5 times the program's rate sets the clock's phase; 29.97 fps sets only its rate",
         arguments: [(FrameRate(50), 20), (FrameRate(25, 2), 40), (FrameRate(30), 40.0 / 6)] as [(FrameRate, Double)])
     func otherRates(frameRate: FrameRate, grid: Double) {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)

@@ -192,7 +192,7 @@ struct SceneRangesTests {
         #expect("\(FrameRate(frameDuration: duration))" == rate)
     }
 
-    @Test("A source is on air from each scene that contains it to the next scene, even across files")
+    @Test("A source is on air from a scene that contains it until a scene that does not, even across files")
     func source() throws {
         let segments = [try segment(0, 10), try segment(10, 10), try segment(20, 5)]
         let events = [

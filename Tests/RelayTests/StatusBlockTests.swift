@@ -37,7 +37,7 @@ struct StatusBlockTests {
         StatusBlock(now: now, before: before, interval: interval).lines
     }
 
-    @Test("A recorder for clips only has a status line, with the reason if it does not record")
+    @Test("A recorder that records only for clips has a status line, with the reason if it does not record")
     func clips() {
         var now = status(frames: 1)
         now.clipsRecorder = RecorderStatus()

@@ -44,7 +44,7 @@ struct WebhookTests {
     }
 
     @Test(
-        "An event that a webhook's receiver refuses does not block later ones; if it does not answer, none is lost")
+        "If a webhook's receiver refuses an event later ones are still delivered; if it does not answer, none is lost")
     func refusal() {
         var queue = WebhookQueue()
         queue.append([event(1), event(2)])

@@ -252,7 +252,7 @@ struct SRTInputTests {
         }
     }
 
-    @Test("An SRT caller connects to a sender; a wrong passphrase or silent port is an error without secrets")
+    @Test("An SRT caller connects to a sender; the error for a wrong passphrase or a silent port contains no secret")
     func calls() throws {
         let port = try LoopbackSocket.freePort()
         let address = "srt://127.0.0.1:\(port)?latency=20"

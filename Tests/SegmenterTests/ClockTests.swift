@@ -33,7 +33,8 @@ import Testing
         #expect(try minutes(2, .seconds(86_400), spring) == [23 * 60, 47 * 60])
     }
 
-    @Test func `When clocks go back, a file of hours becomes longer, and shorter files keep their length`() throws {
+    @Test
+    func `When clocks go back, a file of several hours becomes longer, and shorter files keep their length`() throws {
         // Clocks go back from 03:00 to 02:00, three hours after the start.
         let autumn: WallClockGrid.Offset = { $0.milliseconds >= 3 * Self.hour ? -3600 : 0 }
         #expect(try minutes(9, .seconds(1800), autumn) == [30, 60, 90, 120, 150, 180, 210, 240, 270])

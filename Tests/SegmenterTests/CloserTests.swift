@@ -233,7 +233,8 @@ private final class Remover: RecordingObserver {
 
     // Regression: a hurried close patched the head without waiting for the index, never synchronised the file, and
     // reported it as finished.
-    @Test func `If too many files wait to be closed, some get their index first and are closed later`() throws {
+    @Test
+    func `If too many files wait to be closed, the excess files get only their index and are closed later`() throws {
         let directory = try TemporaryDirectory()
         let queue = DispatchQueue(label: "test.closer")
         let observer = FinishedNames()
@@ -255,7 +256,7 @@ private final class Remover: RecordingObserver {
     }
 
     // Regression: if the file that exceeds the limit of postponed files was lost, this was not counted as a gap.
-    @Test func `A file that was lost before it was closed is a gap, even if too many files wait to be closed`() throws {
+    @Test func `If a file is lost before it is closed, a gap is recorded, even if too many other files wait`() throws {
         let directory = try TemporaryDirectory()
         let queue = DispatchQueue(label: "test.closer")
         let (status, synchroniser) = (RecorderStatusBox(), FileSynchroniser(name: "test"))
@@ -299,7 +300,7 @@ private final class Remover: RecordingObserver {
         #expect(try attempts(closing: 4) == 2)
     }
 
-    @Test func `An open file that has got its index and is not closed yet is still complete`() throws {
+    @Test func `An open file whose index is written can be read completely before it is closed`() throws {
         let directory = try TemporaryDirectory()
         let file = try file(1, in: directory)
         try file.appendIndex()

@@ -185,7 +185,7 @@ struct CopiedCutterTests {
         #expect(files.first?.audio.last.map { $0 >= 2 * 48_000 - 1024 } == true)
     }
 
-    @Test("An interrupted recording reports frames of a new coding that are in no file")
+    @Test("When recording is interrupted, frames of a new coding that are in no file yet are reported as lost")
     func interruptedChange() {
         let other = videoTrack(rate: rate, avcC: [1, 100, 0, 40, 255, 224, 0])
         var cutter = CopiedCutter()

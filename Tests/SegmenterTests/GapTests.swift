@@ -47,7 +47,9 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `A copied recording does not end with a file without a visible frame`(isPaused: Bool) throws {
+    func `A copied recording whose last file would have no visible frame ends with the file before it`(isPaused: Bool)
+        throws
+    {
         let directory = try TemporaryDirectory()
         let witness = RecordingWitness()
         var configuration = RecorderConfiguration(
@@ -123,7 +125,7 @@ import Testing
         #expect(gap.from >= 4_000_000_000 - missing - 160_000_000)
     }
 
-    @Test func `Frames that are missing in the program do not count as frames that are still to come`() {
+    @Test func `A gap in the program's frame numbers does not count as reordered frames that are still to arrive`() {
         var order = PresentationOrder()
         for (index, frame) in ([0] + Array(10..<60)).enumerated() {
             order.append(videoPacket(Int64(frame), rate: Self.rate, isKeyframe: false), count: index + 1)
@@ -135,7 +137,7 @@ import Testing
 @Suite struct RoomTests {
     private static let rate = FrameRate(25)
 
-    @Test func `A thread that waits for the recorder's queue continues when half of the queue is free`() {
+    @Test func `A thread that waits for space in the recorder's queue continues when half of the queue is free`() {
         let queue = RecorderQueue(limit: 1000)
         for frame in Int64(0)..<9 { _ = queue.push(videoPacket(frame, rate: Self.rate, isKeyframe: frame == 0)) }
         let woken = DispatchSemaphore(value: 0)
@@ -194,7 +196,7 @@ import Testing
         #expect(wakes(videoPacket(24, rate: Self.rate, isKeyframe: true)), "a file can begin")
     }
 
-    @Test func `The queues of all recorders share one memory limit, and each also has a part of its own`() {
+    @Test func `Each recorder's queue has reserved memory, and all queues share a limit for what exceeds it`() {
         let budget = QueueBudget(limit: 500)
         let one = RecorderQueue(limit: 10_000, own: 200, budget: budget)
         let two = RecorderQueue(limit: 10_000, own: 200, budget: budget)
@@ -214,7 +216,7 @@ import Testing
         #expect(two.depth.bytes == 700)
     }
 
-    @Test func `A pause of a recording keeps its position among the packets, and two pauses in a row become one`() {
+    @Test func `A pause stays between its packets in the recorder's queue, and consecutive pauses become one`() {
         let queue = RecorderQueue(limit: 1 << 20)
         queue.pause()
         queue.pause()

@@ -14,7 +14,7 @@ import Testing
             warning: .seconds(60))
     }
 
-    @Test func `A recording stops to leave space that another recording needs, and resumes when that needs less`() {
+    @Test func `A recording stops to leave space for another recording, and resumes when the other needs less`() {
         var policy = policy()
         #expect(policy.update(.free(700_000_000), written: 0, promised: 500_000_000, now: 1).isEmpty)
         let actions = policy.update(.free(600_000_000), written: 0, promised: 500_000_000, now: 2)

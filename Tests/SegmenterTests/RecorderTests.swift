@@ -121,7 +121,7 @@ import Testing
 
     // Regression: the maximum file size of FAT32, 4 GiB, was taken for a broken disk: 2 s were lost at each file, and
     // the file was never closed.
-    @Test func `A file near the maximum file size ends at a keyframe, and nothing is lost`() throws {
+    @Test func `A file near the file system's maximum file size ends at a keyframe, and no frame is lost`() throws {
         let recording = try limited(try TemporaryDirectory(), to: 1_200_000)
         recording.record(program(120, size: 1000))
         let status = recording.recorder.status

@@ -148,7 +148,8 @@ import Testing
         }
     }
 
-    @Test func `Recovery keeps the part of a file in which it did not search for fragments`() throws {
+    @Test
+    func `If the search for fragments after damage reaches its limit, the rest of the file is not truncated`() throws {
         let (_, open) = try Self.sample()
         let starts = Self.fragments(open)
         var bytes = open
@@ -165,7 +166,7 @@ import Testing
         #expect(file.skippedBytes == Int64(open.count - starts[2]))
     }
 
-    @Test func `A file that has its final name and its open name loses only the open name`() throws {
+    @Test func `If a crash left a file with its open name and its final name, recovery removes the open name`() throws {
         let (closed, open) = try Self.sample()
         for content in [closed, open] {
             for target in ["test_20261121T140310.123Z_000001.mp4", "test_20261121T140310.123Z_000001-1.mp4"] {

@@ -89,7 +89,7 @@ import Testing
         #expect(names(self.plan(.init(minimumFree: .bytes(1)), files(10), free: 4_999_999_999)) == ["file-1"])
     }
 
-    @Test func `No file is deleted if it is other data on the disk that takes the space`() {
+    @Test func `No file is deleted if other data fills the disk and deletions could not free enough space`() {
         // Recordings of 10 GB on a disk of 1 TB that other data fills: half of it cannot be made free.
         let half = plan(.init(minimumFree: .percent(50)), files(10), free: 97_500_000_000)
         #expect(half.deletions.isEmpty && half.problem?.contains("cannot be had by deleting") == true)
@@ -101,7 +101,7 @@ import Testing
         #expect(vain.deletions.isEmpty && vain.problem?.contains("cannot be had by deleting") == true)
     }
 
-    @Test func `Before a recording starts, files that it will be allowed to delete before its end count as space`() {
+    @Test func `Before a recording starts, files that may be deleted before its end count as free space`() {
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3 * 3600), reserve: ByteSize(bytes: 0))
         func deletable(
@@ -139,7 +139,7 @@ import Testing
         #expect(deletable(limit: .max) == 0)
     }
 
-    @Test func `Many small files are deleted in one step`() {
+    @Test func `In one step retention deletes up to 64 small files for free space, or up to 100 by age`() {
         let small = files(300).map { file in
             var file = file
             file.bytes = 4 << 20

@@ -441,7 +441,8 @@ private final class Replacement: RetentionVeto {
     }
 
     @Test
-    func `Files in daily directories are deleted, too, and transport streams only if relay recorded them`() throws {
+    func `Retention also deletes files in daily directories, and transport streams only if relay recorded them`() throws
+    {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "%Y-%m-%d/{channel}_{sequence}")
         let target = try RecordDirectory.prepare(directory.path, template: template)

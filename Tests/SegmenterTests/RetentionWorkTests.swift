@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: [10, 1000, 50_000])
-    func `A look reads and asks about a bounded number of files, however many there are`(files: Int) throws {
+    func `A retention check reads and examines a bounded number of files, however many there are`(files: Int) throws {
         let temporary = try TemporaryDirectory()
         for number in 1...files {
             let name = SegmentName(channel: "test", start: UTCTime(milliseconds: 1_795_269_790_000), sequence: number)
@@ -59,7 +59,8 @@ import Testing
         return (free, answers.asked - before)
     }
 
-    @Test func `The first look asks about all files, and later ones about the oldest and some others in turn`() {
+    @Test
+    func `The first retention check examines all files, and later ones examine the oldest and some others in turn`() {
         var answers = VetoAnswers()
         let files = 0..<5000
         let first = look(&answers, files, held: ["3", "4000"])
@@ -75,7 +76,7 @@ import Testing
         #expect(last.free.count == files.count)
     }
 
-    @Test func `Before a deletion a file is asked about again, unless this look has just done so`() {
+    @Test func `Before a file is deleted it is examined again, unless this retention check has just examined it`() {
         var answers = VetoAnswers()
         _ = look(&answers, 0..<5000, held: [])
         _ = look(&answers, 0..<5000, held: [])
@@ -92,7 +93,7 @@ import Testing
         #expect(!third.free.contains("4999"))
     }
 
-    @Test func `A small archive is asked about completely in each look`() {
+    @Test func `If there are few files, each retention check examines all of them`() {
         var answers = VetoAnswers()
         for held in 0..<500 {
             let free = look(&answers, 0..<500, held: ["\(held)"]).free

@@ -83,7 +83,7 @@ private final class Counter: Sendable {
         #expect(small.resumeBytes == .max)
     }
 
-    @Test func `Recording does not resume just because its own stop released space`() {
+    @Test func `A recording does not resume just because its own stop released disk space`() {
         let fast = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3600))
         #expect(fast.resumeBytes - fast.reserveBytes == fast.bytes(in: .seconds(5)))
         // A recording with a low bitrate reserves a mebibyte at a time, which is more than it writes in five seconds.
@@ -208,7 +208,8 @@ private final class Counter: Sendable {
         #expect(admitted.isAdmitted && admitted.freeBytes == 190_000_000 && admitted.deletableBytes == 20_000_000)
     }
 
-    @Test func `A recording that was refused begins when old recordings may be deleted`() throws {
+    @Test
+    func `A recording that was refused for lack of space begins as soon as old recordings may be deleted`() throws {
         let (disk, clock, deletable) = (FakeDisk(free: 150_000_000), ManualClock(), Counter())
         let watched = try make(disk, clock, room: { deletable.value.withLock { $0 } })
         #expect(!watched.admit().isAdmitted)
@@ -218,7 +219,7 @@ private final class Counter: Sendable {
         #expect(watched.status.state == .ok && disk.seen == ["suspend", "resume"])
     }
 
-    @Test func `A recording without enough space is refused with both numbers, and tried again every 30 s`() throws {
+    @Test func `A recording is refused with the needed and the free space, and tried again every 30 s`() throws {
         let (disk, clock) = (FakeDisk(free: 150_000_000), ManualClock())
         let watched = try make(disk, clock)
         let admission = watched.admit()
@@ -238,7 +239,7 @@ private final class Counter: Sendable {
         #expect(disk.seen == ["suspend", "resume"])
     }
 
-    @Test func `As the disk fills, a recording warns, stops before the reserve, and resumes with a margin`() throws {
+    @Test func `When a disk fills, recording warns, stops at the reserve, and resumes when there is a margin`() throws {
         let (disk, clock) = (FakeDisk(free: 400_000_000), ManualClock())
         let watched = try make(disk, clock)
         #expect(watched.admit().isAdmitted)
@@ -312,7 +313,8 @@ private final class Counter: Sendable {
         #expect(try state(1981, from: [299]) == .ok)
     }
 
-    @Test func `Files that may be deleted count as space, and deletions do not hide other programs' writes`() throws {
+    @Test
+    func `Deletable files count as free space, and other programs' writes are detected despite deletions`() throws {
         var policy = StoragePolicy(
             directory: "d",
             budget: StorageBudget(
@@ -396,7 +398,7 @@ private final class Counter: Sendable {
         #expect(try SystemFreeSpace().space(at: temporary.path).free > 0)
     }
 
-    @Test func `A record directory is recognized by its mark file, and gets only one`() throws {
+    @Test func `A record directory gets exactly one mark file, by which it is recognized`() throws {
         let first = try RecordDirectory.prepare(temporary.path)
         let mark = try #require(first.mark)
         #expect(try RecordDirectory.prepare(temporary.path).mark == mark)

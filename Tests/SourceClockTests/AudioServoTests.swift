@@ -34,7 +34,7 @@ struct AudioServoTests {
     }
 
     @Test(
-        "Audio with a sample rate that is 300 ppm off is kept within 2.5 ms, and within 1 ms after a minute",
+        "Audio with a sample rate that is 300 ppm off stays in sync within 2.5 ms, and after a minute within 1 ms",
         arguments: [300e-6, -300e-6])
     func sampleError(error: Double) {
         var servo = AudioServo(sampleRate: 48_000)
@@ -93,7 +93,7 @@ struct AudioServoTests {
         #expect(fills == [Self.packet, 2 * Self.packet, Self.packet])
     }
 
-    @Test("A repeated audio packet is removed once")
+    @Test("If an audio packet arrives twice, exactly one copy is removed")
     func doubled() {
         var servo = AudioServo(sampleRate: 48_000)
         run(&servo, count: 500, seen: { _, _, _ in })

@@ -128,7 +128,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "Playlist segments arrive before they are due if they are on time, always 3 s late, or late from some point on",
+        "Playlist segments arrive before they are due, whether on time, always 3 s late or late from some point on",
         arguments: [1, 2, 6, 8, 10, 20], [(0, 0), (3, 0), (0, 3)])
     func lateSegments(segment: Int, late: (always: Int, later: Int)) {
         var model = SenderModel()

@@ -252,7 +252,7 @@ struct SourceClockTests {
         #expect(!clock.isPlaced)
     }
 
-    @Test("Where a file loops, the last round's audio keeps its times; a gap of 9 s does not count as a loop point")
+    @Test("Where a file loops, late audio of the previous round keeps its times; a gap of 9 s is not a loop point")
     func interleavedSeam() throws {
         var clock = SourceClock(.file, tracks: Self.both)
         func place(_ track: TrackKind, _ dts: Int64) throws -> Int64 {
@@ -387,7 +387,9 @@ struct SourceClockTests {
         #expect(clock.status.steps == 2)
     }
 
-    @Test("A step makes the buffer exactly as long as late packets need", arguments: [false, true])
+    @Test(
+        "A shift of the tracks for late packets makes the buffer exactly as long as these packets need",
+        arguments: [false, true])
     func bufferAfterStep(isGradual: Bool) {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 5000)

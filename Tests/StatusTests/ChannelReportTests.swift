@@ -195,7 +195,7 @@ import Upload
         }
     }
 
-    @Test func `Unwanted recordings, paused or stopped outputs and ended sources are not problems`() {
+    @Test func `A recording that is not wanted, a paused or stopped output and an ended source are not problems`() {
         var status = anyStatus()
         status.recorder?.state = .failed
         status.secondRecording?.recorder?.state = .failed

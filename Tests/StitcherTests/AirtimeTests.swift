@@ -19,7 +19,8 @@ import Testing
         try StitchPlan(clips, of: sources, StitchSettings())
     }
 
-    @Test func `A clip's last frame is extended to the airtime of the next clip, whose frames are copied`() throws {
+    @Test
+    func `A clip's last frame is held until the next clip's airtime, and the next clip's frames are copied`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
         // The first clip begins with frame 30, which is the frame shown at 1.01 s. The second clip's file begins on air
         // 10 s after the first clip's file.
@@ -80,7 +81,7 @@ import Testing
         #expect(plan.parts == [.encoded(clip: 0, frames: 0..<300), .copied(clip: 1, samples: 0..<90)])
     }
 
-    @Test func `If relay cannot encode a clip, the clip is copied across a gap with an extended last frame`() throws {
+    @Test func `If relay cannot encode a clip, it is copied, and its last frame lasts until the next clip`() throws {
         let hlg = ColorDescription(primaries: 9, transfer: 18, matrix: 9, isFullRange: false)
         let changes: [(inout StitchSource) -> Void] = [
             { $0.video.codec = "hevc" }, { $0.video.frames.color = hlg }, { $0.video.is8Bit420 = false },

@@ -97,7 +97,7 @@ import Testing
         #expect(try trial(source).torn(tried, isCancelled: { false }).isEmpty)
     }
 
-    @Test func `In a steady tone copied audio begins and ends where it was planned`() throws {
+    @Test func `If audio is a steady tone, copying of its packets begins and ends where it was planned`() throws {
         let directory = try TemporaryDirectory()
         let source = try source(tone(bangs: []), in: directory)
         #expect(try plan(source, isTried: true) == plan(source, isTried: false))

@@ -73,7 +73,7 @@ enum SampleInput {
         #expect(plan.parts == [.copied(clip: 0, samples: 0..<1), .copied(clip: 1, samples: 0..<5)])
     }
 
-    @Test func `In a GOP that a clip cuts, only frames that cannot be decoded on their own are re-encoded`() throws {
+    @Test func `In a GOP that a clip cuts, only frames that depend on frames outside the clip are re-encoded`() throws {
         let clip = StitchClip(path: "a.mp4", from: .milliseconds(400), to: .milliseconds(2500))
         let plan = try plan([SampleInput.source()], [clip])
         // The clip is frames 12 to 74: 12 to 29 are re-encoded up to the keyframe 30; of the last GOP, 60 and complete
@@ -190,7 +190,7 @@ enum SampleInput {
         #expect(clockwise == [0, 0x10000, 0, 0xFFFF_0000, 0, 0, 180 << 16, 0, 0x4000_0000])
     }
 
-    @Test func `Copying ends before a keyframe if a re-encoded keyframe follows`() throws {
+    @Test func `A keyframe is re-encoded, not copied, if the frame after it is re-encoded as a keyframe`() throws {
         // The clip is frames 30 to 61: the keyframe 60 could be copied, but frame 61 refers to 63.
         let clip = StitchClip(path: "a.mp4", from: .seconds(1), to: .milliseconds(2067))
         let plan = try plan([SampleInput.source()], [clip])

@@ -344,7 +344,7 @@ struct RunDownPlayerTests {
     }
 
     @Test(
-        "A segment whose file is being reopened keeps its first position when it is cut away from or held again",
+        "If a segment is cut away from or held again while its file reopens, it still resumes at the same position",
         arguments: [true, false])
     func resumedTwice(cuts: Bool) throws {
         var deck = try deck([file("intro", .time(.seconds(4)), start: .seconds(10)), seconds("b", 1)])
@@ -364,7 +364,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 intro", "100 intro", "175 b"])
     }
 
-    @Test("A hold keeps the view on air, and a resume within the segment continues without a cut")
+    @Test("A hold keeps the view on air, and after the resume the segment continues without a cut")
     func hold() throws {
         var deck = try deck([seconds("a", 2), seconds("b", 2), seconds("c", 1)])
         deck.run(to: 40)

@@ -73,6 +73,12 @@ package struct RecordDirectory: Sendable {
     /// opened before is no longer in the directory.
     package var generation: Int { place.now.generation }
 
+    /// Identifies the disk that is mounted at this path, also after it was mounted again.
+    package var disk: DiskIdentity {
+        let now = place.now
+        return now.mark.map(DiskIdentity.marked) ?? .unmarked(generation: now.generation)
+    }
+
     /// Whether the disk on which the directory must be is mounted.
     private var isDiskMounted: Bool {
         place.now.mountPoint.map(MountPoint.isMounted) ?? (MountPoint.of(path) != MountPoint.root)
@@ -373,4 +379,12 @@ extension RecordDirectory {
         let line = Array("\(template.text)\n".utf8)
         _ = write(number, line, line.count)
     }
+}
+
+/// The identity of a disk with a directory of recordings.
+package enum DiskIdentity: Sendable, Equatable {
+    /// The directory contains this file, whose name no other directory has.
+    case marked(String)
+    /// No such file can be created. The ``RecordDirectory/generation`` tells such disks apart.
+    case unmarked(generation: Int)
 }

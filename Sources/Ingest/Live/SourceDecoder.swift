@@ -96,9 +96,9 @@ final class SourceDecoder {
             let now = Timestamp(nanoseconds: clock.now)
             let moved = [step(.audio, now: now, isHeld: !hasBegun), step(.video, now: now, isHeld: false)]
             if moved.contains(true) { continue }
-            let isIdle = isInterrupted && isDelivered
+            let isIdle = isInterrupted && isDelivered(audioIsHeld: !hasBegun)
             if isIdle {
-                if hasEnded { break }
+                if hasEnded, isDelivered(audioIsHeld: false) { break }
                 for lane in lanes.values { lane.rest() }
                 inbox.markDelivered()
             }
@@ -112,8 +112,12 @@ final class SourceDecoder {
         }
     }
 
-    /// Whether all packets that have arrived are decoded. Packets whose due times never became known do not count.
-    private var isDelivered: Bool { !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) }
+    /// Whether all packets that have arrived are decoded. Packets whose due times never became known do not count. Audio
+    /// that is held does not count either: the program might begin only with the video of the next sender, who must not
+    /// wait for that.
+    private func isDelivered(audioIsHeld: Bool) -> Bool {
+        !timing.isPlaced || lanes.allSatisfy { $0.value.isEmpty || audioIsHeld && $0.key == .audio }
+    }
 
     private func takeItems() {
         // The decoder takes packets without a pause until the due times are known, because further packets are needed

@@ -31,26 +31,33 @@ extension InputLocation {
         var (url, settings) = demuxerSettings(options, monitor.redirections)
         follow(&url, &settings, monitor)
         settings.known = monitor.knownTracks
-        if let address = monitor.playlist.takeChange() {
-            let start = startIndex(at: address, monitor.redirections, monitor.interrupter)
+        let change = monitor.playlist.takeChange()
+        if !change.isEmpty {
+            let start = startIndex(at: change, monitor.redirections, monitor.interrupter)
             settings.values["live_start_index"] = "\(start)"
         }
         if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }
         if let address = srtAddress { return try openSRT(at: address, monitor) }
-        let bytes: AddressBytes
+        let bytes: TransportStreamBytes
         do throws(AVFailure) {
-            guard comesAsBytes else {
-                return try Demuxer(url: url, options: settings, interrupter: monitor.interrupter, subject: description)
+            if comesAsBytes {
+                bytes = TransportStreamBytes(
+                    try AddressBytes(
+                        url: url, options: settings, interrupter: monitor.interrupter, subject: description))
+            } else {
+                let demuxer = try Demuxer(
+                    url: url, options: settings, interrupter: monitor.interrupter, subject: description)
+                guard let whole = demuxer.wholeFileWithChange else { return demuxer }
+                settings.duration = demuxer.duration
+                bytes = whole
             }
-            bytes = try AddressBytes(
-                url: url, options: settings, interrupter: monitor.interrupter, subject: description)
         } catch {
             // libavformat reports only "invalid argument" when it refuses a format that is not on the list.
             let isOther = options.isSelfContained && error.isInvalidArgument
             throw IngestError.cannotBeOpened(
                 input: description, reason: isOther ? "it is no file that holds its media itself" : error.message)
         }
-        return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
+        return try comesAsBytes ? demuxer(of: bytes, settings, monitor) : firstPart(of: bytes, settings, monitor)
     }
 
     /// Follows the redirections of an HTTP address if the input has headers, and removes the headers if the media is on
@@ -104,6 +111,19 @@ extension InputLocation {
             let isOther = error.isInvalidArgument
             throw IngestError.cannotBeOpened(
                 input: description, reason: isOther ? "its format does not hold the media itself" : error.message)
+        }
+    }
+
+    /// Creates a demuxer of the first part of a file that has frames. The coding changes behind it.
+    private func firstPart(
+        of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
+    ) throws(IngestError) -> Demuxer {
+        while true {
+            let part = try demuxer(of: bytes, settings, monitor)
+            let hasFrames = part.bestVideo?.video.map { $0.width > 0 } ?? (part.bestAudio != nil)
+            // The part was read to its end, and has no frame from which the size of the video is known.
+            guard bytes.isChanged, !hasFrames else { return part }
+            bytes.resume()
         }
     }
 

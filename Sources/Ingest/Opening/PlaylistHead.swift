@@ -161,15 +161,15 @@ extension InputLocation {
         mediaPlaylist(redirections, interrupter).flatMap { $0.isWhole ? $0.head : nil }
     }
 
-    /// Returns the value of libavformat's option `live_start_index` that makes playback begin with the segments that
-    /// need the initialization section at `address`. If this section is not listed, it belongs to another variant, or
-    /// to the audio. Playback then begins at the last change, or with the last segment if no change is listed. Blocks
-    /// for at most 6 s, or longer if redirections are unknown.
+    /// Returns the value of libavformat's option `live_start_index` with which the playlist at this address begins with
+    /// the segments that need one of the initialization sections at `addresses`. A section that is not listed belongs
+    /// to another variant, or to the audio: if no section is listed, the playlist begins at the last change, or with
+    /// the last segment if no change is listed. Blocks for at most 6 s.
     func startIndex(
-        at address: InitializationAddress, _ redirections: KnownRedirections, _ interrupter: Interrupter
+        at addresses: [InitializationAddress], _ redirections: KnownRedirections, _ interrupter: Interrupter
     ) -> Int {
-        let head = mediaPlaylist(redirections, interrupter)?.head
-        return head?.segments(before: address) ?? head?.segmentsBeforeLastChange ?? -1
+        guard let head = mediaPlaylist(redirections, interrupter)?.head else { return -1 }
+        return addresses.lazy.compactMap { head.segments(before: $0) }.first ?? head.segmentsBeforeLastChange ?? -1
     }
 
     /// Reads the beginning of the list of segments at this address. If the address is a list of variants, reads the

@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// The state of the live playlist that a source reads, shared by the source's threads.
 final class PlaylistState: Sendable {
-    private let next = Mutex<InitializationAddress?>(nil)
+    private let next = Mutex<[InitializationAddress]>([])
     private let restarted = Atomic(false)
     /// When the current read of a packet began, in nanoseconds of `clock`; `max` if no packet is being read.
     private let reading = Atomic(Int64.max)
@@ -29,17 +29,20 @@ final class PlaylistState: Sendable {
     var isRestarted: Bool { restarted.load(ordering: .acquiring) }
 
     /// Whether the input must be opened again without a pause.
-    var isAtChange: Bool { isRestarted || next.withLock { $0 != nil } }
+    var isAtChange: Bool { isRestarted || next.withLock { !$0.isEmpty } }
 
-    /// Makes the next demuxer begin with the segments that need the initialization section at `address`.
-    func resume(at address: InitializationAddress) { next.withLock { $0 = address } }
+    /// Makes the next demuxer begin with the segments that need one of the initialization sections at `addresses`, those
+    /// at which the lists of the playlist have ended. Does nothing without a section.
+    func resume(at addresses: [InitializationAddress]) {
+        if !addresses.isEmpty { next.withLock { $0 = addresses } }
+    }
 
-    /// Returns the initialization section of the first segment that the next demuxer must read; nil if the demuxer
-    /// begins near the end of the playlist. Afterwards the change counts as handled.
-    func takeChange() -> InitializationAddress? {
+    /// The initialization sections of the first segments that the next demuxer reads; empty if it begins near the end
+    /// of the playlist. The change counts as handled.
+    func takeChange() -> [InitializationAddress] {
         restarted.store(false, ordering: .releasing)
         return next.withLock { next in
-            defer { next = nil }
+            defer { next = [] }
             return next
         }
     }

@@ -59,11 +59,13 @@ package final class LibAVPacketSource: PacketSource {
         }
         let isLive = next?.isLive ?? false
         let loop = ReopenLoop(location.description, monitor: monitor)
+        var isSkipping = false
         let failure = loop.run(lasts: { [monitor] _ in isLive || monitor.isAtChange }) {
             // The input is moved to a local variable, so that it is closed when this closure returns: the input's
             // address must be free before it can be opened again.
             var input = next
             next = nil
+            let isBehindChange = monitor.continues
             do throws(IngestError) {
                 if input == nil {
                     input = try reopen(in: loop)
@@ -74,10 +76,25 @@ package final class LibAVPacketSource: PacketSource {
                 input?.keepConnection()
                 return nil
             } catch {
-                return error
+                guard loops, !isLive, isBehindChange, !monitor.isStopped else { return error }
+                // The part in front of the change can be played, so the next round begins.
+                skip(because: error, isNew: !isSkipping)
+                isSkipping = true
+                return nil
             }
         }
         sink.end(failure: failure?.description)
+    }
+
+    /// Makes a looped file begin again without the part behind a change. This `isNew` in the first round.
+    private func skip(because failure: IngestError, isNew: Bool) {
+        monitor.update { $0.lastError = failure.description }
+        if isNew {
+            monitor.logger.warning(
+                "the file changes its coding, and what follows cannot be used; the loop begins again there",
+                metadata: ["input": "\(location.description)", "reason": "\(failure)"])
+        }
+        monitor.beginAgain()
     }
 
     private func reopen(in loop: ReopenLoop) throws(IngestError) -> PacketInput {

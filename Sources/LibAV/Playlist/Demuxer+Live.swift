@@ -3,10 +3,9 @@
 internal import CFFmpeg
 
 extension Demuxer {
-    /// The initialization section at which the playlist ended for this demuxer, because the segments after the section
-    /// are coded in another way; nil as long as the playlist has not ended. A new demuxer can continue with these
-    /// segments.
-    package var nextInitialization: InitializationAddress? { resources?.initializations?.refused }
+    /// The initialization sections at which lists of a playlist ended, because the segments that follow are coded in
+    /// another way; empty as long as no list has ended there. A new demuxer can continue with these segments.
+    package var nextInitializations: [InitializationAddress] { resources?.initializations?.refused ?? [] }
 
     /// Whether the streams come from different playlists: libavformat's `hls` demuxer makes the playlist's number the
     /// id of its streams.
@@ -18,12 +17,14 @@ extension Demuxer {
     /// headers at the beginning. A track that begins later is found by ``kindOfLateStream(_:beside:)``.
     private static let briefProbe: Int64 = 2_000_000
 
-    /// Shortens the probing of a live FLV stream, which may announce a track that never begins: libavformat ends
-    /// probing early only if FLV has two tracks. Input in which the server lets clients seek is a file and not live, so
-    /// its probing is not shortened.
+    /// Shortens the probing of a live FLV stream, which may announce a track that never begins: libavformat ends probing
+    /// early only if FLV has two tracks. A file on an HTTP server is not live: it has a size, and the server lets clients
+    /// seek in it. Some servers say that of a live stream, too, whose size they do not know.
     static func shortenProbeOfFLV(_ context: UnsafeMutablePointer<AVFormatContext>) {
         let isFLV = formatName(of: context).split(separator: ",").contains { $0 == "flv" || $0 == "live_flv" }
-        guard isFLV, let bytes = context.pointee.pb, bytes.pointee.seekable & AVIO_SEEKABLE_NORMAL == 0 else { return }
+        guard isFLV, let bytes = context.pointee.pb,
+            bytes.pointee.seekable & AVIO_SEEKABLE_NORMAL == 0 || avio_size(bytes) < 0
+        else { return }
         context.pointee.max_analyze_duration = briefProbe
     }
 }

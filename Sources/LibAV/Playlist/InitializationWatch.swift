@@ -28,27 +28,25 @@ final class InitializationWatch {
     /// 3.3).
     private static let firstBoxes = [Array("ftyp".utf8), Array("moov".utf8)]
 
-    /// The sections that were read while the playlist was opened: one of each variant and rendition.
-    private var known: [InitializationSection] = []
-    private var isOpening = true
+    /// The section that the demuxer of each list keeps: the first one of the list. The key is the address of the
+    /// variable into which libavformat opens the sections of the list; each list has its own.
+    private var kept: [UnsafeRawPointer: InitializationSection] = [:]
 
-    /// The section at which a media playlist of the input ended first; nil as long as no media playlist has ended.
-    private(set) var refused: InitializationAddress?
+    /// The section at which each list has ended. libavformat asks for it again and again.
+    private var ends: [UnsafeRawPointer: InitializationAddress] = [:]
 
-    /// Called when `context` is open: from now on, a section with another coding ends a live playlist.
-    func begin(_ context: UnsafeMutablePointer<AVFormatContext>) {
-        guard !known.isEmpty, context.pointee.duration.asTimestamp == nil, let hls = context.pointee.priv_data else {
-            return
-        }
-        isOpening = false
-        // On a connection that is kept open, `hls` would request the next resource without the function that
-        // ``ResourceOpener`` replaces, so connections are not kept open.
-        av_opt_set_int(hls, "http_persistent", 0, 0)
-    }
+    /// The sections at which lists of the playlist have ended for this demuxer; empty as long as none has ended.
+    private(set) var refused: [InitializationAddress] = []
 
-    /// Opens the playlist's resource at `url`, and stores its context in `opened`. `fetch` opens the resource with the
-    /// options that it is given, as libavformat does. Returns libavformat's status code.
+    /// Regards all lists as not ended. While libavformat opens and probes the playlist it reads ahead, and it may end
+    /// lists that are not read later. It asks again for a section that was refused when it has returned all packets in
+    /// front of it.
+    func forgetRefusals() { refused = [] }
+
+    /// Opens the resource at `url` of the playlist `context` into `opened`. `fetch` opens a resource with these options,
+    /// as libavformat does. Returns libavformat's status code.
     func open(
+        _ context: UnsafeMutablePointer<AVFormatContext>,
         _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>, _ url: UnsafePointer<CChar>,
         _ options: UnsafeMutablePointer<OpaquePointer?>?, _ fetch: (UnsafeMutablePointer<OpaquePointer?>?) -> Int32
     ) -> Int32 {
@@ -56,6 +54,10 @@ final class InitializationWatch {
         var copy: OpaquePointer?
         defer { av_dict_free(&copy) }
         av_dict_copy(&copy, options?.pointee, 0)
+        let list = UnsafeRawPointer(opened)
+        let offset = av_dict_get(copy, "offset", nil, 0)?.pointee.value.map { String(cString: $0) }
+        let address = InitializationAddress(url: String(cString: url), offset: offset.flatMap { Int64($0) })
+        if ends[list] == address { return refuse(address) }
         let code = fetch(options)
         guard code >= 0, let resource = opened.pointee, Self.isSection(resource) else { return code }
         guard let bytes = Self.content(of: resource) else {
@@ -64,16 +66,31 @@ final class InitializationWatch {
             return fetch(&copy)
         }
         avio_closep(opened)
-        if let section = InitializationSection(bytes), !known.contains(section) {
-            guard isOpening else {
-                let offset = av_dict_get(copy, "offset", nil, 0)?.pointee.value.map { String(cString: $0) }
-                let address = InitializationAddress(url: String(cString: url), offset: offset.flatMap { Int64($0) })
-                refused = refused ?? address
-                return relay_averror_eof
-            }
-            known.append(section)
+        if let section = InitializationSection(bytes), !isFitting(section, of: list, in: context) {
+            ends[list] = address
+            return refuse(address)
         }
         return Self.open(bytes, opened)
+    }
+
+    /// Records that a list ends at the section at `address`. Returns libavformat's status code.
+    private func refuse(_ address: InitializationAddress) -> Int32 {
+        if !refused.contains(address) { refused.append(address) }
+        return relay_averror_eof
+    }
+
+    /// Whether the demuxer of `list` can read the segments that need `section`. A playlist that has ended is not live, and
+    /// is read to its end: libavformat knows its duration before it opens the first section.
+    private func isFitting(
+        _ section: InitializationSection, of list: UnsafeRawPointer, in context: UnsafeMutablePointer<AVFormatContext>
+    ) -> Bool {
+        guard context.pointee.duration.asTimestamp == nil, let hls = context.pointee.priv_data else { return true }
+        if let first = kept[list] { return first == section }
+        kept[list] = section
+        // On a connection that is kept open, `hls` requests the next resource without the function that
+        // ``ResourceOpener`` replaces.
+        av_opt_set_int(hls, "http_persistent", 0, 0)
+        return true
     }
 
     /// Whether `resource`, of which nothing was read yet, begins like an initialization section. Its position stays the

@@ -57,7 +57,7 @@ final class ResourceOpener {
         guard let initializations, context.pointee.iformat != nil,
             Demuxer.formatName(of: context).split(separator: ",").contains("hls")
         else { return fetch(context, opened, url, flags, options) }
-        return initializations.open(opened, url, options) { fetch(context, opened, url, flags, $0) }
+        return initializations.open(context, opened, url, options) { fetch(context, opened, url, flags, $0) }
     }
 
     /// Opens the resource with libavformat's own function, with headers only for the servers that may get them.

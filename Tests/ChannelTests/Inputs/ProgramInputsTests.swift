@@ -48,7 +48,7 @@ struct ProgramInputsTests {
 
     // MARK: One input
 
-    @Test("A program of one input has that input's format, and begins to read the input at the start")
+    @Test("A program with one input has that input's format, and reads the input only once the program is started")
     func one() throws {
         media.set(Self.a, description(320))
         let inputs = try open(configuration(Self.a))

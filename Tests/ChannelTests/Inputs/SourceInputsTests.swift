@@ -85,7 +85,7 @@ struct SourceInputsTests {
         #expect(media[Self.live]?.options.needs == .video)
     }
 
-    @Test("A file is played from the last position that was requested, and a position behind its end is refused")
+    @Test("A file is played from the position that was requested last, and a position after its end is refused")
     func seeks() throws {
         media.set(Self.film, description(lasts: .seconds(60)))
         let inputs = try make(.init(name: "film", input: InputLocation(Self.film)))
@@ -142,7 +142,7 @@ struct SourceInputsTests {
 
     // MARK: Live inputs
 
-    @Test("When an input that is not visible is closed its last frame stays, and the input is reopened when wanted")
+    @Test("If an input is closed because it is not visible, its last frame stays, and it is reopened when needed")
     func unseen() throws {
         media.set(Self.live, description())
         var source = ChannelConfiguration.Source(name: "cam", input: InputLocation(Self.live))

@@ -172,7 +172,7 @@ struct SourceSwitchTests {
         }
     }
 
-    @Test("A source switch that was stopped runs only the work that was scheduled to follow its end")
+    @Test("After a source switch was stopped, only work that was scheduled to follow its end is run")
     func stopped() throws {
         let (inputs, choice) = (Inputs(), make(2, .init()))
         choice.begin(inputs)

@@ -117,7 +117,7 @@ struct PassthroughAirPropertyTests {
         #expect(givenUp > 0)
     }
 
-    @Test("Packets with which the program has begun free their space for packets that are kept later")
+    @Test("When the program begins, the packets kept until then free their memory for packets that are kept later")
     func taken() {
         var random = SeededRandom()
         for _ in 0..<60 {

@@ -301,7 +301,7 @@ struct PassthroughTests {
         #expect(inputs.all(Self.location).map(\.wasStarted) == [true, false, true])
     }
 
-    @Test("The thread that reads a waiting backup file continues when that input is opened again")
+    @Test("A thread that waits to put a backup file's packet on air returns if that input fails")
     func released() throws {
         let (clock, inputs) = (SteppedClock(), FakeInputs())
         let file = FakeSender(2)

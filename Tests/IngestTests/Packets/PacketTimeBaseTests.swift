@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("The track descriptions that are announced before the first packet are those to which the packets refer")
+    @Test("Packets refer to the same track descriptions that were announced before the first packet")
     func identity() throws {
         var timeline = timeline()
         let stream = timeline.stream

@@ -124,7 +124,7 @@ import Testing
         #expect(wait.decide(on: reader, at: Self.second) == .useless)
     }
 
-    @Test("If a publisher leaves within a second, relay waits without limit for the next, and gives it the full time")
+    @Test("If a publisher leaves within a second, relay waits for the next without limit, and then the full time")
     func gone() throws {
         var wait = PublisherWait(for: nil)
         let first = reader(of: try audio())

@@ -142,7 +142,7 @@ struct SourceSelectorTests {
         #expect(hot.take() == [.air(.source(1), .start)])
     }
 
-    @Test("If the source on air has no video for the timeout, a hot backup is on air then, and not earlier")
+    @Test("If the source on air has no video for the timeout, a hot backup replaces it then, and not earlier")
     func frozen() {
         var driver = Driver(count: 2, .init(standby: .hot))
         driver.pass(4000, video: [0, 1])

@@ -106,7 +106,7 @@ struct StandbySourceTests {
         try eventually("the source is open again") { openings.made.count == 2 && source.report.failures == 1 }
     }
 
-    @Test("A file that was played to its end is not opened again until it is closed and wanted again")
+    @Test("A file that was played to its end is opened again only after it was closed and requested again")
     func over() throws {
         let source = makeSource()
         defer { source.stop() }

@@ -82,7 +82,7 @@ struct RTMPChunkTests {
         #expect(parser.heldBytes == 0)
     }
 
-    @Test("No memory is allocated for announced bytes, and 65599 chunk streams are refused within bounded memory")
+    @Test("No memory is allocated for announced bytes, and a client with too many chunk streams is refused")
     func announced() {
         var parser = RTMPInboundParser(limits: RTMPServerSession.publisherLimits)
         var refusedAt: Int?
