@@ -73,7 +73,8 @@ struct MapFloor: Sendable {
         lead = track
     }
 
-    /// Discards all delays. Keeps the rate until a new rate has been measured.
+    /// Discards the recorded delays of both tracks, and makes video the leading track again. Each track keeps its rate
+    /// until a new one has been measured.
     mutating func restart() {
         for track in TrackKind.timed { floors[track]?.restart() }
         (lasts, shift, lead, isVideoUnfit) = (PerTrack(), 0, .video, false)

@@ -14,7 +14,7 @@ struct EncoderStatusTests {
         return status
     }
 
-    @Test("The encoder's speed is limited by the program's thread, x264's threads or the process, whichever is slowest")
+    @Test("The encoder's speed follows from the thread, or the threads per core, that take the longest")
     func longest() {
         let before = status(caller: 1, threads: 10, process: 20, cores: 4)
         func speed(_ caller: Double, _ threads: Double, _ process: Double) -> Double {

@@ -124,7 +124,9 @@ import Testing
         #expect(entries[first].isIndependent == (change == 60) && requests == (change == 60 ? 0 : 1))
     }
 
-    @Test("If a sender's audio arrives before its video, one discontinuity follows, and contains all of the audio")
+    @Test(
+        "If a new sender's audio arrives before its video, there is one discontinuity, and none of its audio or frames is lost"
+    )
     func audioFirst() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)

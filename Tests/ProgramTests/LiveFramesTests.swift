@@ -57,7 +57,9 @@ import Testing
         return (frames.repeated, frames.late)
     }
 
-    @Test("A repeated frame counts as late if its successor is missing, but not if the source's frame rate is low")
+    @Test(
+        "A repetition counts as late if the source's next frame is due and missing, but not if the source's rate is low"
+    )
     func counted() {
         #expect(counts(source: 50) == (0, 0))
         #expect(counts(source: 25) == (30, 0))

@@ -89,7 +89,7 @@ import Testing
         #expect(server.status.listeners.isEmpty, "a closed offer opens nothing")
     }
 
-    @Test("An RTMP output at another local address is refused if another stream keeps the port in use")
+    @Test("An RTMP output cannot move to another local address of its port while a second stream uses the port")
     func sharedPortStays() throws {
         let server = RTMPServer()
         let make = try offers(server)

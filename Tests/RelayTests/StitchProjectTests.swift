@@ -35,7 +35,10 @@ import Testing
         }
     }
 
-    @Test func `The clips of a stitch project have their times, transitions and audio offsets`() throws {
+    @Test
+    func `The clips of a stitch project are read with the times, titles, transitions and audio offsets that it states`()
+        throws
+    {
         let clips = try read(
             """
             transition: fade

@@ -93,9 +93,11 @@ private struct BadSector: ByteSource {
 
     // Regression: a stream whose tail the disk had lost was reported with all of its frames.
     @Test(arguments: Loss.allCases)
-    func `If a transport stream file could not be closed, its lost part is a gap, and the rest is reported`(
-        _ loss: Loss
-    ) throws {
+    func
+        `If the disk lost a part of an unclosed transport stream file, that part is a gap, and the rest is a finished file`(
+            _ loss: Loss
+        ) throws
+    {
         try damaged(loss).write(to: URL(fileURLWithPath: directory.path(open)))
         recorder.resume()
         recorder.waitUntilIdle()

@@ -267,9 +267,9 @@ extension SourceInputs: SwitchedSources {
         if next != .slate { slate?.stop() }
     }
 
-    /// Shows the input or slate on air again if its scene has changed: an input that was reopened has a new feed, and a
-    /// slate might have begun to play. If a switch was made before the program's format was known, the switch takes
-    /// effect here.
+    /// Closes or reopens the file if necessary. Then puts the scene of `onAir` on the bus, unless the bus already shows
+    /// it. The scene also changes without a switch: an input that was reopened has a new feed, and a slate might have
+    /// begun to play. A switch that was made before the program's format was known takes effect here.
     func refresh(_ onAir: SourceSelector.OnAir) {
         checkFile()
         guard let scene = scene(of: onAir), scene != bus.scene else { return }

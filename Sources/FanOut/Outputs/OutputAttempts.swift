@@ -19,8 +19,8 @@ struct OutputAttempts {
         /// phases: `live`, `idle`, `paused`, `ended`.
         case connecting(OutputLane, step: String?)
         /// The attempt is on air and sends new packets. There may be a candidate, a second attempt that is to replace
-        /// it. Next phases: `live` with another candidate, `live` or `connecting` with the candidate as the only
-        /// attempt, `idle`, `paused`, `ended`.
+        /// it. Next phases: `live` with the candidate that took over; `connecting` with the candidate, if the attempt
+        /// on air ended first; `idle`, `paused`, `ended`.
         case live(OutputLane, Candidate?)
         /// New packets are not accepted. Next phases: `idle`, `ended`.
         case paused

@@ -167,8 +167,8 @@ extension OutputSupervisor {
                 lanes.keyframes.countRequest()
                 return lanes.keyframes.requests
             }
-            // This request is logged at debug level, because there is one per segment if the GOP is longer than a
-            // segment.
+            // This keyframe request is logged at debug level only: an HLS output makes one for each segment if the GOP
+            // is longer than a segment.
             ask(number, level: .debug)
         case .reconnectRequested(let address): redirect(to: address, from: number)
         case .accepted: post(.accepted(attempt: number, at: clock.now))

@@ -27,7 +27,7 @@ final class DecodingLane {
     /// Makes the track that decodes and delivers packets of this codec configuration.
     typealias Maker = (LiveCoding) throws(AVFailure) -> any LiveTrack
 
-    /// The result of a step.
+    /// What a call of ``step(now:isHeld:)`` has done.
     enum Progress {
         /// No packet was due, and no frame was delivered.
         case idle

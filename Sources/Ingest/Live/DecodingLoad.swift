@@ -9,7 +9,7 @@ internal import Media
 /// The machine is overloaded only if the decoding thread never pauses and its frames are nevertheless ready after their
 /// due times.
 struct DecodingLoad {
-    /// The change to be made.
+    /// A switch between decoding all frames of the source and decoding only its keyframes.
     enum Action: Equatable {
         /// Decode only keyframes: decoding one second of the source takes `slowness` seconds.
         case reduce(slowness: Double)
@@ -48,9 +48,10 @@ struct DecodingLoad {
         return restore(at: now)
     }
 
-    /// Records that a frame was ready at `now`. `time` is the frame's time on the source's timeline, and `due` is its
-    /// due time, or nil if the due time is unknown. Returns whether the machine was late with this frame, and the
-    /// change to be made; decoding is reduced only if `mayReduce` is set.
+    /// Records that a decoded frame was ready at `now`. `time` is its time on the source's timeline; `due` is its due
+    /// time, or nil if the due time is unknown. Returns whether the frame is late because the machine is too slow,
+    /// which is always false while only keyframes are decoded. Also returns the switch to make: to keyframes only
+    /// (which needs `mayReduce`), or back to all frames; nil for none.
     mutating func decoded(
         _ time: Timestamp, due: Timestamp?, at now: Timestamp, mayReduce: Bool = true
     ) -> (isOverdue: Bool, action: Action?) {

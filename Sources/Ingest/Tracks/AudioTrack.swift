@@ -145,7 +145,8 @@ package struct AudioTimeline: Sendable, Hashable {
 
     /// How far a timestamp is allowed to be from the end of the previous run, in samples.
     package let tolerance: Int64
-    /// The position at which the last run ended; nil before the first run.
+    /// The position, in samples, at which the audio that was placed so far ends; nil before the first audio and after
+    /// ``reset()``.
     package private(set) var end: Int64?
 
     /// Creates a timeline for audio of `sampleRate`, with a tolerance of 8 ms.

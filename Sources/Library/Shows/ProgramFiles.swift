@@ -28,8 +28,10 @@ struct ProgramFiles {
     /// The indices of each run's files in `files`, in the order of time.
     private let runs: [String: [Int]]
 
-    /// The maximum difference, in nanoseconds, between the time of an event and the time of the event's frame in a
-    /// file. They differ because file times are in milliseconds, and an event gets its time when its frame is made.
+    /// The frame number of an event that does not name its run is used only if the frame's time in the file differs
+    /// from the event's time by less than this, in nanoseconds; otherwise the event's time is used. The two are never
+    /// exactly equal: file times are in milliseconds, and an event gets the wall-clock time at which its scene is
+    /// reported.
     private static let near: Int64 = 2_000_000_000
 
     private static let mostFrames: Int64 = 1 << 40

@@ -8,8 +8,9 @@ package struct FragmentedFile {
     package var layout: MovieLayout
     /// The sample table of each track, by track ID.
     package var tables: [UInt32: SampleTable] = [:]
-    /// The offset at which the media ends: after the last complete fragment. If a search for more fragments stopped at
-    /// its limit, it is the end of the file.
+    /// The offset at which the media ends: the end of the last complete fragment. If the search behind damaged bytes
+    /// reached its limit before the end of the file, this is the size of the file, so that the bytes that were not
+    /// searched are kept.
     package var mediaEnd: Int64
     /// The number of bytes before ``mediaEnd`` that belong to no complete fragment.
     package var skippedBytes: Int64 = 0

@@ -29,8 +29,9 @@ package final class TLSServerIdentity: Sendable {
         var pair: Pair
         /// The version that was last read, or reported as unusable.
         var version: Version
-        /// An unusable version that is not reported yet. It is reported at the next check, because the second file may
-        /// change soon, too.
+        /// A version of the two files that could not be used at the last check. It is reported if the next check finds
+        /// the same version and still cannot use it: until then, the certificate may have been replaced but not yet its
+        /// key, or the reverse.
         var rejected: Version?
         var timer: (any DispatchSourceTimer)?
     }

@@ -54,17 +54,17 @@ final class RTMPWriter: PacketServer {
     /// Makes all connections send soon, because packets were added to their queues. May be called on any thread.
     /// Several calls in a row cause only one pass over the connections.
     func wake() {
-        if wakes.raise() { executor.queue.async { self.pass() } }
+        if wakes.raise() { executor.queue.async { self.serveAll() } }
     }
 
     /// Like ``wake()``, but a few connections send at once, on the calling thread. The call then waits for the work
     /// that is on the writer's queue; this work is short, never blocks, and needs no lock of a program.
     func serveAtOnce() {
         guard connections.withLock({ $0.count }) <= Self.mostServedAtOnce else { return wake() }
-        if wakes.raise() { executor.queue.sync { pass() } }
+        if wakes.raise() { executor.queue.sync { serveAll() } }
     }
 
-    private func pass() {
+    private func serveAll() {
         wakes.lower()
         let now = clock.now
         let connections = connections.withLock { $0 }

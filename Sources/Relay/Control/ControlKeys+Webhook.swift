@@ -14,7 +14,7 @@ extension ControlKeys.Webhook {
     init(flag text: String) throws {
         let mark = text.firstIndex(of: "#") ?? text.endIndex
         url = String(text[..<mark])
-        // References to secrets are not replaced here, but later, together with those in the file.
+        // References to secrets are replaced later, together with those of the configuration file.
         var options = try OptionList(behindMark: text[mark...].dropFirst(), of: "a webhook") { $0 }
         secret = try options.take("secret")
         events = try options.take("events").map { $0.split(separator: "+").map(String.init) } ?? []

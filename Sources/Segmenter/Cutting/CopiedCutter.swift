@@ -91,7 +91,8 @@ struct CopiedCutter: SegmentCutting {
     mutating func interrupt() -> [SegmentAction] {
         defer { forget() }
         guard isWriting else { return [] }
-        // Frames with a new coding wait for the next file. No such file follows, so these frames are skipped.
+        // Frames with a new coding were held for the next file. The recording is interrupted before that file begins,
+        // so these frames are in no file.
         let waiting = hasNextCoding ? recent.filter { $0.track == .video && $0.description !== fileVideo } : []
         return waiting.map(SegmentAction.skip) + [.close]
     }

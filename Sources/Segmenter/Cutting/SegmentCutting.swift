@@ -6,7 +6,8 @@ internal import Media
 struct SegmentStart: Sendable {
     /// The frame with which the file begins.
     var keyframe: EncodedPacket
-    /// The last audio packet that begins before the frame: the hidden first packet of the file.
+    /// The audio packet before ``firstAudio``; nil if there is none of the same coding. A file whose container can hide
+    /// a packet begins its audio with this one.
     var preRoll: EncodedPacket?
     /// The first audio packet that begins with the frame or after it; nil if no such packet has arrived.
     var firstAudio: EncodedPacket?

@@ -262,8 +262,8 @@ struct RetentionPolicy {
     private func age(_ segment: StoredSegment, _ look: Look, _ limit: ClockTrust.Limit) -> Duration {
         let isOwn = look.own.contains(segment.fileName)
         var lead = trust.lead(limit, isOwn: isOwn, at: look.clocks)
-        // A corrected date was taken from another file, possibly of another run, so the larger of the two uncertainties
-        // applies.
+        // A corrected date was derived from a later file, possibly of another run, or from the present time. So the
+        // larger uncertainty applies: that of files of this run, or that of files of earlier runs.
         if look.redated.contains(segment.fileName) {
             lead = max(lead, trust.lead(limit, isOwn: !isOwn, at: look.clocks))
         }

@@ -49,7 +49,8 @@ struct VetoAnswers: Sendable {
         return renew(name, ask)
     }
 
-    /// Whether the file may be deleted now. Asks, unless this look has already asked.
+    /// Whether the file `name` may be deleted now. Calls `ask`, unless it was already called for this file since the
+    /// last ``begin()``.
     mutating func confirms(_ name: String, _ ask: (String) -> Bool) -> Bool {
         if fresh.contains(name), let answer = answers[name] { return answer }
         return renew(name, ask)

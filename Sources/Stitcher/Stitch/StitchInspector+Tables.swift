@@ -86,7 +86,8 @@ extension StitchInspector {
         guard let audio, let last = heard.last else { return true }
         demuxer.select([audio.index])
         guard (try? demuxer.seek(audio, to: last.dts)) != nil else { return false }
-        // libav can seek to a position before that packet, so the packets up to it are skipped.
+        // libav can seek to a packet before the last one. Packets are read until the last one is found, but at most
+        // `proof` packets.
         for _ in 0..<Self.proof {
             guard let packet = try readPacket() else { return false }
             guard packet.dts == last.dts else { continue }

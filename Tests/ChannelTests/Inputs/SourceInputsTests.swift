@@ -113,7 +113,9 @@ struct SourceInputsTests {
         #expect(inputs.feedStatus.framesIn == frames && inputs.selection?.switches == 0)
     }
 
-    @Test("A file that is closed off air leaves its first frame visible, and is reopened at its requested position")
+    @Test(
+        "A file that is closed because it is not wanted leaves its first frame visible, and is reopened where it was asked to"
+    )
     func closed() throws {
         media.set(Self.film, description())
         let inputs = try make(.init(name: "film", input: InputLocation(Self.film), whenOff: .close))
