@@ -6,7 +6,7 @@ internal import Media
 struct SegmentStart: Sendable {
     /// The frame with which the file begins.
     var keyframe: EncodedPacket
-    /// The audio packet before ``firstAudio``; nil if there is none of the same coding. A file whose container can hide
+    /// The audio packet before ``firstAudio``, if it has the same coding; otherwise nil. A file whose container can hide
     /// a packet begins its audio with this one.
     var preRoll: EncodedPacket?
     /// The first audio packet that begins with the frame or after it; nil if no such packet has arrived.
