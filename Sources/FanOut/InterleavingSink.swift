@@ -11,7 +11,8 @@ internal import Synchronization
 package final class InterleavingSink: PacketSink {
     private let next: any PacketSink
     // The lock is held while packets are forwarded, so that two threads cannot change the order of the packets. This is
-    // safe, because forwarding neither blocks nor calls back.
+    // safe, because forwarding does not call back, and waits at most for an RTMP writer, whose work never blocks and
+    // publishes nothing.
     private let interleaver: Mutex<Interleaver>
 
     /// Creates a sink that forwards to `next` and waits for packets of `tracks`. See ``Interleaver`` for `bound`.

@@ -234,10 +234,11 @@ package final class Demuxer {
     }
 
     /// Makes the demuxer deliver only packets of the streams in `indices` from now on, and of streams that appear
-    /// later. If a stream that appears later continues one of `indices` under another PID of a transport stream, its
-    /// packets are delivered with the index of the stream that it continues. If the demuxer reads from
-    /// ``TransportStreamBytes``, the bytes end when the coding of one of these streams changes. With `followsAll`, they
-    /// end when the coding of any stream changes; this is for the time while a wanted stream is missing.
+    /// later, or in a later part of a file. If a stream that appears later continues one of `indices` under another PID
+    /// of a transport stream, its packets are delivered with the index of the stream that it continues. If the demuxer
+    /// reads from ``TransportStreamBytes``, the bytes end when the coding of one of these streams changes. With
+    /// `followsAll`, they end when the coding of any stream changes; this is for the time while a wanted stream is
+    /// missing.
     package func select(_ indices: Set<Int>, followsAll: Bool = false) {
         let chosen = indices.compactMap { context.pointee.streams?[$0]?.pointee.id }
         transportStream?.follow(followsAll ? nil : Set(chosen.map(Int.init)))
@@ -245,8 +246,9 @@ package final class Demuxer {
         resources?.initializations?.forgetRefusals()
         ahead.removeAll { !indices.contains($0.streamIndex) }
         for index in 0..<Int(context.pointee.nb_streams) {
-            context.pointee.streams?[index]?.pointee.discard =
-                indices.contains(index) ? AVDISCARD_DEFAULT : AVDISCARD_ALL
+            guard let stream = context.pointee.streams?[index] else { continue }
+            let isWanted = indices.contains(index) || maps?.isLater(Int(stream.pointee.id)) == true
+            stream.pointee.discard = isWanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL
         }
     }
 

@@ -69,6 +69,9 @@ struct ProgramMapWatch: Sendable {
     /// The packets of the newest tables, for a demuxer that starts in the middle of the stream.
     var head: [UInt8] { (tables[0] ?? []) + mapPIDs.sorted().flatMap { tables[$0] ?? [] } }
 
+    /// The PIDs in the newest maps of all programs.
+    var listedPIDs: Set<Int> { listed.values.reduce(into: []) { $0.formUnion($1) } }
+
     /// Forgets that a map has confirmed a coding.
     mutating func awaitConfirmation() { hasConfirmed = false }
 

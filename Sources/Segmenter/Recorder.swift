@@ -173,10 +173,12 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
             guard let self else { return }
             self.engine.post { engine in
                 engine.isWatched = false
-                _ = self.take(Self.turn, engine)
+                let isEmpty = self.take(Self.turn, engine)
                 engine.writeOverdue()
                 self.packets.collect(until: engine.collectsUntil)
                 if !self.isOver.withLock({ $0 }) { engine.publish() }
+                // No packet need follow that wakes the recorder for the rest of the queue.
+                if !isEmpty { self.wake() }
                 self.watch(engine)
             }
         }

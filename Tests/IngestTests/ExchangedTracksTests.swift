@@ -164,6 +164,26 @@ struct ExchangedTracksTests {
         #expect((74...75).contains(try counts(second).video) && !rest.isChanged)
     }
 
+    @Test("A file whose PIDs change is not read to its end to find the change, and its long rest is not lost")
+    func movedFarFromTheEnd() throws {
+        let next = { try Parts.withVersion(1, Parts.stream(seconds: 3, video: 300, audio: 301, offset: $0)) }
+        var bytes = parts.before + Parts.padding
+        bytes += try next(8)
+        let soon = Int64(bytes.count)
+        for _ in 0..<4 { bytes += Parts.padding }
+        bytes += try next(11)
+        try directory.write(bytes, to: "far.ts")
+        var options = Demuxer.Options()
+        options.endsAtCodingChange = true
+        let url = "file:" + directory.path("far.ts")
+        let first = try Demuxer(url: url, options: options, interrupter: Interrupter(), subject: "in")
+        #expect((199...200).contains(try counts(first).video))
+        #expect(first.position < soon)
+        let rest = try #require(first.transportStream)
+        rest.resume()
+        #expect((148...150).contains(try counts(try demuxer(rest)).video) && !rest.isChanged)
+    }
+
     @Test("A change that follows soon after another one is found at its first map")
     func second() throws {
         // Too few maps for a connection, where another sender could have sent them.
@@ -208,6 +228,8 @@ struct ExchangedTracksTests {
         case program
         /// The same, behind what libavformat reads when it opens the file.
         case lateProgram
+        /// They get new PIDs behind what libavformat reads when it opens the file, in a map of the same version.
+        case lateJoin
     }
 
     private func file(_ change: Change) throws -> String {
@@ -222,6 +244,8 @@ struct ExchangedTracksTests {
             case .lateMove: try begin() + Parts.padding + move()
             case .program: try begin() + other()
             case .lateProgram: try begin() + Parts.padding + other()
+            case .lateJoin:
+                try begin() + Parts.padding + Parts.stream(seconds: 8, video: 300, audio: 301)
             }
         try directory.write(bytes, to: "file.ts")
         return directory.path("file.ts")

@@ -69,6 +69,13 @@ private final class Replacement: RetentionVeto {
     func mayDelete(_ fileName: String) -> Bool { utimensat(AT_FDCWD, "\(directory)/\(fileName)", nil, 0) == 0 }
 }
 
+/// Vetoes all deletions after the first one.
+private final class OneDeletion: RetentionVeto {
+    private let upload: Upload
+    init(_ upload: Upload) { self.upload = upload }
+    func mayDelete(_ fileName: String) -> Bool { upload.deleted.withLock { $0.isEmpty } }
+}
+
 @Suite struct RetentionTests {
     private static let rate = FrameRate(25)
     private static let now = UTCTime.now
@@ -121,6 +128,15 @@ private final class Replacement: RetentionVeto {
         let retention = try make(.init(maximumAge: .seconds(3 * 3600)), vetoes: [Replacement(in: temporary.path)])
         retention.check()
         #expect(files == all && retention.status.deletedFiles == 0)
+    }
+
+    // A check that deletes many files can take minutes.
+    @Test func `A veto that begins while files are being deleted counts for the next file`() throws {
+        let all = files
+        let retention = try make(.init(maximumAge: .seconds(3 * 3600)), vetoes: [OneDeletion(upload)])
+        retention.check()
+        #expect(files == Array(all[1...]))
+        #expect(retention.status.deletedFiles == 1 && retention.status.heldFiles == 2)
     }
 
     @Test func `Retention deletes, reports and counts old files`() throws {

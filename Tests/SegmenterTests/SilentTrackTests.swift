@@ -155,6 +155,24 @@ import Testing
         #expect(recording.recorder.status.framesWritten == 3)
     }
 
+    @Test("Packets in the recorder's queue are written soon even if no packet follows them, however many they are")
+    func many() throws {
+        let directory = try TemporaryDirectory()
+        let rate = FrameRate(1000)
+        let recording = try Recording(
+            StreamDescription(video: videoTrack(rate: rate)), length: .duration(.seconds(3600)), directory: directory)
+        recording.recorder.accept([videoPacket(0, rate: rate, isKeyframe: true)])?.wake()
+        recording.recorder.waitUntilIdle()
+        // The end of the fragment, at 500 ms, never comes.
+        for frame in Int64(1)..<400 {
+            recording.recorder.accept([videoPacket(frame, rate: rate, isKeyframe: false)])?.wake()
+        }
+        try eventually("all frames are on the disk", within: .seconds(5)) {
+            recording.recorder.status.framesWritten == 400
+        }
+        recording.finish()
+    }
+
     /// Returns where files begin, in seconds; whether they begin with a frame; and their audio and frames.
     private func cut(
         _ packets: [EncodedPacket], _ cutter: some SegmentCutting

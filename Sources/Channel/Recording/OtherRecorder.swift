@@ -8,7 +8,7 @@ internal import Synchronization
 /// Prevents the retention of a channel that is not recorded here from deleting files while another process records the
 /// channel in the same directory: that recording has a retention and rules of its own.
 ///
-/// The directory is listed when a file is about to be deleted, at most once a second.
+/// The directory is listed when retention asks about a file, and thus before each deletion, but at most once a second.
 final class OtherRecorder: RetentionVeto {
     private struct State {
         /// When the directory was listed, in nanoseconds of the clock; nil before the first time.
@@ -46,8 +46,14 @@ final class OtherRecorder: RetentionVeto {
     /// Lists the directory. Returns why no file may be deleted; nil if nothing prevents it. Blocks on the disk.
     func look() -> FileFailure? {
         do throws(FileFailure) {
-            let files = try directory.segments(of: channel)
-            guard files.contains(where: { !$0.isFinished && directory.isInUse($0.fileName) }) else { return nil }
+            // Only the names are read: an archive can have many thousands of files.
+            let files = try directory.recordings()
+            let ownership = Ownership(directory, channel: channel)
+            guard
+                files.contains(where: {
+                    $0.kind == .open && ownership.matches($0.name) && directory.isInUse($0.name)
+                })
+            else { return nil }
             return FileFailure(
                 "delete old recordings in", directory.path, text: "another process records \(channel) there")
         } catch {

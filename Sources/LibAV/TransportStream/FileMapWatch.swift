@@ -6,16 +6,17 @@ internal import CFFmpeg
 /// keeps the first coding of a PID: if video and audio exchange their PIDs, it reads each of them as the other. So the
 /// file ends there for its demuxer, and another demuxer continues with the bytes that follow.
 ///
-/// libavformat tells the versions of the maps. When one of them changes, the file is read a second time: its beginning,
-/// for the coding that the demuxer knows, and the bytes in which the new map came. Versions say nothing about the
-/// beginning that was probed, and about a place that was sought: there the bytes alone decide.
+/// libavformat tells the versions of the maps, and the streams that they list. When one of them changes, the file is
+/// read a second time: its beginning, for the coding that the demuxer knows, and the bytes in which the new map came.
+/// Versions say nothing about the beginning that was probed, and about a place that was sought: there the bytes alone
+/// decide.
 struct FileMapWatch {
     /// How much of the beginning of the file is read to find its first map, in bytes.
     private static let head: Int64 = 1 << 20
     /// How far before the demuxer's position the section of a new map can begin, in bytes.
     private static let margin: Int64 = 16 << 10
-    /// The largest distance between two positions of the demuxer that is read, in bytes. The next map behind a position
-    /// is nearer: maps follow each other within 0.5 s (ETSI TR 101 290, 5.2.1).
+    /// How much of the file behind a position of the demuxer is read, in bytes. The next map is nearer: maps follow each
+    /// other within 0.5 s (ETSI TR 101 290, 5.2.1).
     private static let longest: Int64 = 16 << 20
 
     /// The part of a file after a change.
@@ -27,8 +28,11 @@ struct FileMapWatch {
     }
 
     private let path: String
-    /// The version and the number of streams of each map, in the order of libavformat's programs.
+    /// The version and the streams of each map, in the order of libavformat's programs. Files that were joined can have
+    /// the same version in all maps.
     private var versions: [[Int]]
+    /// The PIDs in the maps at the beginning of the file.
+    private let first: Set<Int>
     /// The bytes after the change; nil until a coding has changed.
     private(set) var rest: TransportStreamBytes?
 
@@ -36,7 +40,17 @@ struct FileMapWatch {
     init(_ path: String, _ context: UnsafeMutablePointer<AVFormatContext>) {
         self.path = path
         versions = Self.versions(of: context)
+        var watch = ProgramMapWatch(isFile: true)
+        if let beginning = FileBytes(path, from: 0) {
+            _ = Self.read(beginning.bytes(Int(Self.head)), into: &watch, keepsCoding: true)
+        }
+        first = watch.listedPIDs
     }
+
+    /// Whether the stream `pid` is not in the maps at the beginning of the file. libavformat has read the end of the
+    /// file, too, and knows the streams there. They must not be discarded: without a packet of them, libavformat would
+    /// read from a change to the end of the file before it returns.
+    func isLater(_ pid: Int) -> Bool { !first.isEmpty && !first.contains(pid) }
 
     /// The whole file, if a map in its first `probed` bytes changes the coding or the PID of one of the `followed` PIDs.
     /// These bytes end at each change. Nil without such a map.
@@ -84,7 +98,8 @@ struct FileMapWatch {
     private static func versions(of context: UnsafeMutablePointer<AVFormatContext>) -> [[Int]] {
         (0..<Int(context.pointee.nb_programs)).compactMap { place in
             guard let program = context.pointee.programs?[place]?.pointee else { return nil }
-            return [Int(program.pmt_version), Int(program.nb_stream_indexes)]
+            let streams = (0..<Int(program.nb_stream_indexes)).compactMap { program.stream_index?[$0] }
+            return [Int(program.pmt_version)] + streams.map(Int.init)
         }
     }
 
@@ -104,16 +119,16 @@ struct FileMapWatch {
     private static func change(
         in path: String, from start: Int64, to end: Int64, following followed: Set<Int>?, upToKnown: Bool = false
     ) -> Change? {
-        guard end - start <= longest, let beginning = FileBytes(path, from: 0),
-            let following = FileBytes(path, from: start)
-        else { return nil }
+        guard let beginning = FileBytes(path, from: 0), let following = FileBytes(path, from: start) else {
+            return nil
+        }
         var watch = ProgramMapWatch(isFile: true)
         watch.followed = followed
         // The demuxer knows the first coding. If the beginning of the file already contains a change, reading therefore
         // ends before that change.
         _ = read(beginning.bytes(Int(min(head, start))), into: &watch, keepsCoding: true)
         watch.awaitConfirmation()
-        let bytes = following.bytes(Int(end - start))
+        let bytes = following.bytes(Int(min(end - start, longest)))
         guard let place = read(bytes, into: &watch, keepsCoding: false, upToKnown: upToKnown) else { return nil }
         return Change(offset: start + Int64(place), tables: watch.head)
     }

@@ -244,7 +244,7 @@ package final class Retention: RecordingObserver {
         var gone: [RetentionPolicy.Deletion] = []
         for deletion in plan.deletions {
             let name = deletion.segment.fileName
-            guard answers.confirms(name, mayDelete) else {
+            guard answers.renew(name, mayDelete) else {
                 plan.heldFiles += 1
                 continue
             }

@@ -5,15 +5,13 @@
 ///
 /// Each look passes its files in the same order, the oldest first. It asks about the oldest files, which are deleted
 /// next, and about some of the other files in turn. For all other files the last answer counts, but only to compute
-/// what could be deleted: before a deletion, ``confirms(_:_:)`` asks again. In an archive of up to twice ``most``
+/// what could be deleted: before a deletion, ``renew(_:_:)`` asks again. In an archive of up to twice ``most``
 /// files, each look asks about all of them.
 struct VetoAnswers: Sendable {
     /// Each look asks about this many of the oldest files, and about as many of the other files in turn.
     static let most = 250
 
     private var answers: [String: Bool] = [:]
-    /// The files about which this look has asked.
-    private var fresh: Set<String> = []
     /// The number of files that this look has passed so far.
     private var passed = 0
     /// The number, in the order of the look, of the first of the other files about which this look asks.
@@ -26,7 +24,6 @@ struct VetoAnswers: Sendable {
     /// Begins a look. The first one asks about all files.
     mutating func begin() {
         newcomers = answers.isEmpty ? .max : 2 * Self.most
-        fresh.removeAll()
         passed = 0
     }
 
@@ -49,18 +46,11 @@ struct VetoAnswers: Sendable {
         return renew(name, ask)
     }
 
-    /// Whether the file `name` may be deleted now. Calls `ask`, unless it was already called for this file since the
-    /// last ``begin()``.
-    mutating func confirms(_ name: String, _ ask: (String) -> Bool) -> Bool {
-        if fresh.contains(name), let answer = answers[name] { return answer }
-        return renew(name, ask)
-    }
-
-    /// Asks about the file.
+    /// Asks whether the file `name` may be deleted now. A look that deletes many files can take minutes, so an answer
+    /// from its beginning is not enough for a deletion.
     mutating func renew(_ name: String, _ ask: (String) -> Bool) -> Bool {
         let answer = ask(name)
         answers[name] = answer
-        fresh.insert(name)
         asked += 1
         return answer
     }
