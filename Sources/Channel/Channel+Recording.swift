@@ -73,7 +73,7 @@ extension Channel {
     ) throws(ChannelFailure) -> Recording {
         let place = try RecordingPlace(
             configuration, channel: name, patience: patience, asksRemote: configuration.beside == nil,
-            logger: configuration.logger(logger))
+            collisions: resources.collisions, logger: configuration.logger(logger))
         var program = try recorded(configuration)
         if !canWait { program.hasOutputs = false }
         return try Recording(configuration, in: place, of: program)

@@ -63,7 +63,8 @@ package final class Channel: Sendable {
         self.logger = logger
         let clock = resources.clock
         let places = configuration.recording.map {
-            RecordingPlaces($0, channel: configuration.name, logger: logger)
+            RecordingPlaces(
+                $0, channel: configuration.name, collisions: resources.collisions, logger: logger)
         }
         if !canLackRecording, let failure = places?.failure { throw failure }
         let hub = PacketStream(delivery: configuration.copies ? .immediate : .withFrames)

@@ -18,12 +18,14 @@ package struct HostResources: Sendable {
     package let ledger = SpaceLedger()
     /// The memory that the queues of all recorders share.
     let queues = QueueBudget()
+    /// Compares second record directories with the first ones.
+    let collisions: CollisionCheck
     /// The clock of all programs, outputs and recordings.
     package let clock: any MonotonicClock
 
     /// Creates resources that use `clock`.
-    package init(clock: any MonotonicClock = SystemClock()) {
-        self.clock = clock
+    package init(clock: any MonotonicClock = SystemClock(), collisions: CollisionCheck = CollisionCheck()) {
+        (self.clock, self.collisions) = (clock, collisions)
         let notices = ServerNotices(logger: Logger(label: "relay"), clock: clock)
         self.notices = notices
         server = RTMPServer(clock: clock, notice: { notices.tell($0) }, warning: { notices.warn($0) })

@@ -22,8 +22,10 @@ struct SecondRecordingTests {
         private let result = Mutex<ChannelEnd?>(nil)
         private let ended = DispatchSemaphore(value: 0)
 
-        init(_ configuration: ChannelConfiguration, logger: Logger = quiet) throws {
-            channel = try Channel(configuration, logger: logger)
+        init(
+            _ configuration: ChannelConfiguration, resources: HostResources = HostResources(), logger: Logger = quiet
+        ) throws {
+            channel = try Channel(configuration, resources: resources, logger: logger)
             Thread.detachNewThread { [self] in
                 let end = channel.run()
                 result.withLock { $0 = end }
@@ -192,6 +194,17 @@ struct SecondRecordingTests {
         try running.channel.startRecording(recording)
         try eventually("the first directory is recorded to") { running.frames("first") > 0 }
         #expect(second != nil && running.channel.recordings.second.current === second)
+        #expect(running.end() == .done)
+    }
+
+    @Test("If the disk of one directory does not say whether the two are the same, the other one is recorded to")
+    func noAnswer() throws {
+        let disk = HungDisk(collides: false)
+        defer { disk.answer() }
+        let resources = HostResources(collisions: disk.check(patience: .milliseconds(100)))
+        let running = try Running(configuration(recording()), resources: resources)
+        try running.recordsBoth()
+        #expect(running.recorder("second")?.lastError == nil)
         #expect(running.end() == .done)
     }
 
