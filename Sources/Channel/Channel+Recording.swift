@@ -138,8 +138,11 @@ extension Channel {
             keyframes: rendition?.encoder ?? program.keyframes, ledger: resources.ledger, queues: resources.queues,
             clock: clock, logger: configuration.logger(logger))
         recorded.rendition = rendition
-        // Each of two directories is to have room for the complete recording, even if both are on one disk.
-        if configuration.beside != nil { recorded.owner = "\(name) (second directory)" }
+        if configuration.beside != nil {
+            // Each of two directories is to have room for the complete recording, even if both are on one disk.
+            recorded.owner = "\(name) (second directory)"
+            recorded.queues = resources.secondQueues
+        }
         guard !configuration.sources.isEmpty else { return recorded }
         recorded.sources = program.recordedSources
         // Packets of the live sources are kept from now on, so that the first packet of each source's recording can be

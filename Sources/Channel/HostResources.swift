@@ -16,8 +16,11 @@ package struct HostResources: Sendable {
     package let server: RTMPServer
     /// The space that recordings need on each file system.
     package let ledger = SpaceLedger()
-    /// The memory that the queues of all recorders share.
+    /// The memory that the queues of all recorders share, except those of second directories.
     let queues = QueueBudget()
+    /// The memory that the queues of all recorders of second directories share. It is separate, so that media that
+    /// waits for a disk that hangs does not take the memory of the recordings on the other disks.
+    let secondQueues = QueueBudget()
     /// Compares second record directories with the first ones.
     let collisions: CollisionCheck
     /// The clock of all programs, outputs and recordings.

@@ -244,6 +244,15 @@ struct SecondRecordingTests {
         #expect(runs.count == 1)
     }
 
+    @Test("Media that waits for the disk of one directory takes no memory from the recording in the other one")
+    func memory() throws {
+        let running = try Running(configuration(nil))
+        let second = try #require(recording().second)
+        let queues = try [recording(), second].map { try running.channel.recorded($0).queues }
+        #expect(queues[0] !== queues[1])
+        _ = running.end()
+    }
+
     @Test("Log lines of each of two recordings name its directory, and those of a single recording do not")
     func logs() throws {
         for (second, count) in [("second", 2), (nil, 0)] as [(String?, Int)] {
