@@ -185,6 +185,22 @@ struct RecordingSlotTests {
         #expect(try Shown.reason(slot) == nil)
     }
 
+    @Test("A recording start that is stopped while it sets the recording up changes nothing afterwards")
+    func stoppedStart() throws {
+        let (slow, tries) = (SlowStart(in: slot), Tries())
+        try slot.stop(stopsStart: true)
+        #expect(slot.current == nil && !slot.isBusy)
+        // The next start is not taken for the one that was stopped.
+        let next = SlowStart(in: slot)
+        #expect(slow.fail() == "\(RecordingSlotError.alreadyRecording)" && slot.isBusy)
+        #expect(next.fail() == "too slow" && !slot.isBusy)
+        let last = SlowStart(in: slot)
+        try slot.stop(stopsStart: true)
+        #expect(last.fail() == "\(RecordingSlotError.notRecording)")
+        #expect(throws: RecordingSlotError.notRecording) { try slot.stop(stopsStart: true) }
+        #expect(throws: NoRecording("last")) { try slot.start { try tries.fail("last") } }
+    }
+
     @Test("If the program ends while a recording is being set up, no recording starts afterwards")
     func overWhileStarting() throws {
         let (slow, tries) = (SlowStart(in: slot), Tries())

@@ -177,6 +177,32 @@ struct SecondRecordingTests {
         }
     }
 
+    @Test("A stop, or a reload without a second directory, while the second recording is being set up, prevents it")
+    func changedWhileStarting() throws {
+        for isStopped in [true, false] {
+            let disk = HungDisk(collides: false)
+            let resources = HostResources(collisions: disk.check(patience: .seconds(60)))
+            let (running, recording) = (try Running(configuration(nil), resources: resources), recording())
+            let started = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                try? running.channel.startRecording(recording)
+                started.signal()
+            }
+            try eventually("the second recording is being set up") { disk.questions > 0 }
+            #expect(running.channel.recordings.first.current != nil)
+            if isStopped {
+                try running.channel.stopRecording()
+            } else {
+                _ = try running.channel.replaceRecording(self.recording(second: nil), keepsFirst: true)
+            }
+            disk.answer()
+            started.wait()
+            #expect(running.channel.recordings.second.current == nil && !running.channel.recordings.second.isBusy)
+            #expect((running.channel.recordings.first.current == nil) == isStopped)
+            _ = running.end()
+        }
+    }
+
     @Test("A start on air records to the directory that can be used, and fails only if neither can be used")
     func startWithout() throws {
         for name in ["first", "second"] { try place.write([UInt8](), to: name) }
