@@ -270,6 +270,27 @@ struct SecondRecordingTests {
         #expect(runs.count == 1)
     }
 
+    /// Takes the twelve seconds that the outputs have to send their remaining packets.
+    @Test("A channel that is opened again after a failure does not wait for recordings that cannot end")
+    func openedAgain() throws {
+        var recording = recording(second: nil)
+        var earlier = configuration(recording)
+        (earlier.isPaced, earlier.encoder.isLive, earlier.duration) = (false, false, .seconds(1))
+        #expect(try Channel(earlier, logger: quiet).run() == .done)
+        // The upload of the file of the earlier run does not end.
+        let (hook, begun) = (place.path("hook"), place.path("begun"))
+        try place.write("#!/bin/sh\n: > '\(begun)'\nexec sleep 500\n".utf8, to: "hook")
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: hook)
+        recording.upload = .command(hook)
+        let log = CollectedLog()
+        let channel = try Channel(configuration(recording), logger: log.logger)
+        channel.recordings.begin()
+        try eventually("the upload has begun") { FileManager.default.fileExists(atPath: begun) }
+        channel.endConsumers(isProgramOver: false, isOpenedAgain: true)
+        #expect(log.lines(containing: "the channel does not wait for its recordings").count == 1)
+        channel.end()
+    }
+
     @Test("Media that waits for the disk of one directory takes no memory from the recording in the other one")
     func memory() throws {
         let running = try Running(configuration(nil))
