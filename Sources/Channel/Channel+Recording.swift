@@ -83,15 +83,28 @@ extension Channel {
     /// nothing, if the channel has another recording.
     private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
         let logger = configuration.logger(logger)
-        let isLacking = recordings.first.lack("\(failure)") { [weak self] in
-            guard let self else { throw RecordingSlotError.over }
-            // The retry runs on the slot's own queue, which is allowed to block until the file system answers.
-            let recording = try make(configuration, patience: nil)
-            logger.notice("the recording is possible now")
-            return recording
-        }
+        let isLacking = recordings.first.lack(
+            "\(failure)", remake(configuration, saying: "the recording is possible now"))
         if isLacking { logger.error("the channel is not recorded, which is tried again: \(failure)") }
         return isLacking
+    }
+
+    /// Returns a closure that sets up a recording with `configuration` and logs `text`. The closure runs on the slot's
+    /// own queue, which is allowed to block until the file system answers. The channel may be over by then, so it is not
+    /// retained meanwhile.
+    func remake(
+        _ configuration: ChannelConfiguration.Recording, saying text: String
+    ) -> @Sendable () throws -> Recording {
+        let (name, logger, collisions) = (name, configuration.logger(logger), resources.collisions)
+        return { [weak self] in
+            let place = try RecordingPlace(
+                configuration, channel: name, patience: nil, asksRemote: configuration.beside == nil,
+                collisions: collisions, logger: logger)
+            guard let self else { throw RecordingSlotError.over }
+            let recording = try Recording(configuration, in: place, of: recorded(configuration))
+            logger.notice("\(text)")
+            return recording
+        }
     }
 
     /// Stops the recordings while the channel stays on air. Their files are closed, and handed over for upload, in the

@@ -97,15 +97,10 @@ extension Channel {
     /// After `failure`, schedules further attempts in the background to set up the recording `second`. Does nothing if
     /// there is one already.
     private func lackSecond(_ second: ChannelConfiguration.Recording, because failure: ChannelFailure) {
-        let logger = second.logger(logger)
-        let isLacking = recordings.second.lack("\(failure)") { [weak self] in
-            guard let self else { throw RecordingSlotError.over }
-            // The retry runs on the slot's own queue, which is allowed to block until the file system answers.
-            let recording = try make(second, patience: nil)
-            logger.notice("the recording in \(second.directory) is possible now")
-            return recording
-        }
+        let isLacking = recordings.second.lack(
+            "\(failure)", remake(second, saying: "the recording in \(second.directory) is possible now"))
         guard isLacking else { return }
+        let logger = second.logger(logger)
         logger.warning("the channel is not recorded in \(second.directory), which is tried again: \(failure)")
     }
 }

@@ -234,6 +234,25 @@ struct SecondRecordingTests {
         #expect(running.end() == .done)
     }
 
+    /// Takes the ten seconds after which a recording is retried.
+    @Test("A channel that has ended is released although a disk hangs on which its recording is retried")
+    func released() throws {
+        try place.write([UInt8](), to: "second")
+        let disk = HungDisk(collides: false)
+        // Only the first attempt gets an answer.
+        disk.answer()
+        defer { disk.answer() }
+        weak var channel: Channel?
+        do {
+            let resources = HostResources(collisions: disk.check(patience: .seconds(60)))
+            let running = try Running(configuration(recording()), resources: resources)
+            channel = running.channel
+            try eventually("the second recording is retried") { disk.questions == 2 }
+            #expect(running.end() == .done)
+        }
+        try eventually("the channel is released") { channel == nil }
+    }
+
     @Test("A channel is not opened if neither directory can be used")
     func neither() throws {
         for name in ["first", "second"] { try place.write([UInt8](), to: name) }
