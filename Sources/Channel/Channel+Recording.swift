@@ -28,12 +28,17 @@ extension Channel {
     /// the new recording cannot be started, the current recording continues, and the error is thrown. If there is no
     /// current recording either, the start is instead retried in the background, and the result is false. With
     /// `keepsFirst`, a current recording in the record directory continues, and only the one in the second directory is
-    /// replaced.
+    /// replaced. That one is also replaced if the disk of the record directory is the reason for an error.
     package func replaceRecording(
         _ configuration: ChannelConfiguration.Recording, keepsFirst: Bool = false
     ) throws -> Bool {
-        let isRecorded =
-            if keepsFirst, recordings.first.current != nil { true } else { try replaceFirst(configuration) }
+        let isRecorded: Bool
+        do {
+            isRecorded = try keepsFirst && recordings.first.current != nil || replaceFirst(configuration)
+        } catch let failure as ChannelFailure where failure.cause != .configuration {
+            replaceSecond(of: configuration)
+            throw failure
+        }
         replaceSecond(of: configuration)
         return isRecorded
     }

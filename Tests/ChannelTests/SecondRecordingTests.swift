@@ -289,6 +289,23 @@ struct SecondRecordingTests {
         #expect(runs.count == 1)
     }
 
+    @Test("If the recording in the first directory cannot be replaced on air, the one in the second is nevertheless")
+    func replacedAlone() throws {
+        let running = try Running(configuration(recording()))
+        try running.recordsBoth()
+        let recordings = running.channel.recordings
+        let (first, second) = (recordings.first.current, recordings.second.current)
+        try place.write([UInt8](), to: "blocked")
+        var next = recording(second: "third")
+        next.directory = place.path("blocked")
+        let failure = #expect(throws: ChannelFailure.self) { try running.channel.replaceRecording(next) }
+        #expect(failure?.cause == .cannotRecord)
+        #expect(recordings.first.current === first && recordings.second.current !== second)
+        try eventually("the third directory is recorded to") { running.frames("second") > 0 }
+        #expect(running.end() == .done)
+        #expect(try facts("third").allSatisfy(\.isClosed))
+    }
+
     /// Takes the twelve seconds that the outputs have to send their remaining packets.
     @Test("A channel that is opened again after a failure does not wait for recordings that cannot end")
     func openedAgain() throws {
