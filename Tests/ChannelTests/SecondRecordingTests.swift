@@ -244,7 +244,7 @@ struct SecondRecordingTests {
         defer { disk.answer() }
         weak var channel: Channel?
         do {
-            let resources = HostResources(collisions: disk.check(patience: .seconds(60)))
+            let resources = HostResources(collisions: disk.check(patience: .seconds(3600)))
             let running = try Running(configuration(recording()), resources: resources)
             channel = running.channel
             try eventually("the second recording is retried") { disk.questions == 2 }
