@@ -11,6 +11,7 @@ import Status
 import Synchronization
 import TestSupport
 import Testing
+import Upload
 
 @testable import Channel
 
