@@ -94,8 +94,8 @@ extension Channel {
         return isLacking
     }
 
-    /// Returns a closure that sets up a recording with `configuration` and logs `text`. The closure runs on the slot's
-    /// own queue, which is allowed to block until the file system answers. The channel may be over by then, so it is not
+    /// Returns a closure that sets up a recording with `configuration` and logs `text`. The closure runs on a queue of
+    /// its own, which is allowed to block until the file system answers. The channel may be over by then, so it is not
     /// retained meanwhile.
     func remake(
         _ configuration: ChannelConfiguration.Recording, saying text: String

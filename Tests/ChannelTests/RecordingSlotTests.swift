@@ -285,6 +285,23 @@ struct RecordingSlotTests {
         #expect(try Shown.reason(slot) != nil)
     }
 
+    /// Takes twenty seconds, because a recording is retried after ten seconds.
+    @Test("A retry that hangs on a disk does not prevent retries of the recording that is wanted now")
+    func hungRetry() throws {
+        let (hung, tries, release) = (Counter(), Tries(), DispatchSemaphore(value: 0))
+        defer { release.signal() }
+        slot.lack("hung disk") {
+            hung.note()
+            release.wait()
+            throw NoRecording("hung disk")
+        }
+        try eventually("the retry hangs") { hung.count > 0 }
+        slot.lack("another disk") { try tries.fail("another disk") }
+        try eventually("the other recording is tried again") { tries.total > 0 }
+        try slot.stop()
+        #expect(hung.count == 1 && slot.current == nil)
+    }
+
     /// Takes ten seconds, because a recording is retried after ten seconds.
     @Test("A channel retries only its newest missing recording, not one that was stopped, replaced or ended")
     func retry() async throws {

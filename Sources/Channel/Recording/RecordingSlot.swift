@@ -35,6 +35,9 @@ package final class RecordingSlot: Sendable {
     private final class Lack: Sendable {
         let reason: String
         let make: @Sendable () throws -> Recording
+        /// Runs the retries. Each missing recording has a queue of its own, because a retry can block on a disk that
+        /// does not answer, while the next recording is wanted on another disk.
+        let queue = DispatchQueue(label: "relay.recording", qos: .utility)
 
         init(_ reason: String, _ make: @escaping @Sendable () throws -> Recording) {
             (self.reason, self.make) = (reason, make)
@@ -81,8 +84,6 @@ package final class RecordingSlot: Sendable {
 
     private let hub: PacketStream
     private let group: DispatchGroup
-    /// Runs the retries. They have a queue of their own, because they can block on disks that do not answer.
-    private let queue = DispatchQueue(label: "relay.recording", qos: .utility)
     private let state = Mutex(State())
 
     /// Creates a slot. Its recordings get their packets from `hub`, unless a recording has a stream of its own. `group`
@@ -204,7 +205,7 @@ package final class RecordingSlot: Sendable {
     }
 
     private func retryLater(_ lack: Lack) {
-        queue.asyncAfter(deadline: .now() + Self.pause) { [weak self] in self?.retry(lack) }
+        lack.queue.asyncAfter(deadline: .now() + Self.pause) { [weak self] in self?.retry(lack) }
     }
 
     private func retry(_ lack: Lack) {
