@@ -28,12 +28,17 @@ extension Channel {
     /// the new recording cannot be started, the current recording continues, and the error is thrown. If there is no
     /// current recording either, the start is instead retried in the background, and the result is false. With
     /// `keepsFirst`, a current recording in the record directory continues, and only the one in the second directory is
-    /// replaced.
+    /// replaced. That one is also replaced if the disk of the record directory is the reason for an error.
     package func replaceRecording(
         _ configuration: ChannelConfiguration.Recording, keepsFirst: Bool = false
     ) throws -> Bool {
-        let isRecorded =
-            if keepsFirst, recordings.first.current != nil { true } else { try replaceFirst(configuration) }
+        let isRecorded: Bool
+        do {
+            isRecorded = try keepsFirst && recordings.first.current != nil || replaceFirst(configuration)
+        } catch let failure as ChannelFailure where failure.cause != .configuration {
+            replaceSecond(of: configuration)
+            throw failure
+        }
         replaceSecond(of: configuration)
         return isRecorded
     }
@@ -73,7 +78,7 @@ extension Channel {
     ) throws(ChannelFailure) -> Recording {
         let place = try RecordingPlace(
             configuration, channel: name, patience: patience, asksRemote: configuration.beside == nil,
-            logger: configuration.logger(logger))
+            collisions: resources.collisions, logger: configuration.logger(logger))
         var program = try recorded(configuration)
         if !canWait { program.hasOutputs = false }
         return try Recording(configuration, in: place, of: program)
@@ -83,15 +88,28 @@ extension Channel {
     /// nothing, if the channel has another recording.
     private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
         let logger = configuration.logger(logger)
-        let isLacking = recordings.first.lack("\(failure)") { [weak self] in
-            guard let self else { throw RecordingSlotError.over }
-            // The retry runs on the slot's own queue, which is allowed to block until the file system answers.
-            let recording = try make(configuration, patience: nil)
-            logger.notice("the recording is possible now")
-            return recording
-        }
+        let isLacking = recordings.first.lack(
+            "\(failure)", remake(configuration, saying: "the recording is possible now"))
         if isLacking { logger.error("the channel is not recorded, which is tried again: \(failure)") }
         return isLacking
+    }
+
+    /// Returns a closure that sets up a recording with `configuration` and logs `text`. The closure runs on a queue of
+    /// its own, which is allowed to block until the file system answers. The channel may be over by then, so it is not
+    /// retained meanwhile.
+    func remake(
+        _ configuration: ChannelConfiguration.Recording, saying text: String
+    ) -> @Sendable () throws -> Recording {
+        let (name, logger, collisions) = (name, configuration.logger(logger), resources.collisions)
+        return { [weak self] in
+            let place = try RecordingPlace(
+                configuration, channel: name, patience: nil, asksRemote: configuration.beside == nil,
+                collisions: collisions, logger: logger)
+            guard let self else { throw RecordingSlotError.over }
+            let recording = try Recording(configuration, in: place, of: recorded(configuration))
+            logger.notice("\(text)")
+            return recording
+        }
     }
 
     /// Stops the recordings while the channel stays on air. Their files are closed, and handed over for upload, in the
@@ -138,8 +156,11 @@ extension Channel {
             keyframes: rendition?.encoder ?? program.keyframes, ledger: resources.ledger, queues: resources.queues,
             clock: clock, logger: configuration.logger(logger))
         recorded.rendition = rendition
-        // Each of two directories is to have room for the complete recording, even if both are on one disk.
-        if configuration.beside != nil { recorded.owner = "\(name) (second directory)" }
+        if configuration.beside != nil {
+            // Each of two directories is to have room for the complete recording, even if both are on one disk.
+            recorded.owner = "\(name) (second directory)"
+            recorded.queues = resources.secondQueues
+        }
         guard !configuration.sources.isEmpty else { return recorded }
         recorded.sources = program.recordedSources
         // Packets of the live sources are kept from now on, so that the first packet of each source's recording can be

@@ -26,20 +26,25 @@ extension Channel {
     }
 
     /// Starts the recording in the second directory of `configuration` while the channel is on air, if there is such a
-    /// directory. If this fails and `isRetried` is set, it is retried in the background. Blocks until the directory has
-    /// answered, for at most 10 s. Returns whether the channel is recorded there.
+    /// directory. With `isRetried`, there is a recording in the record directory; if the start fails, it is then retried
+    /// in the background, unless that recording was stopped meanwhile. Blocks until the directory has answered, for at
+    /// most 10 s. Returns whether the channel is recorded there.
     @discardableResult
     func startSecond(of configuration: ChannelConfiguration.Recording, isRetried: Bool) -> Bool {
         recordings.adopt(secondDirectory: configuration.also)
         guard let second = configuration.second else { return false }
         do {
-            try recordings.second.start { try makeSecond(second) }
+            try recordings.second.start {
+                // A stop of the recordings from now on also stops this start.
+                if isRetried, recordings.first.current == nil { throw RecordingSlotError.notRecording }
+                return try makeSecond(second)
+            }
             return true
         } catch let failure as ChannelFailure {
             if isRetried { lackSecond(second, because: failure) }
             return false
         } catch {
-            // There is a recording already, or the program is over.
+            // There is a recording already, the recordings were stopped, or the program is over.
             return recordings.second.current != nil
         }
     }
@@ -52,20 +57,21 @@ extension Channel {
         let isSameDirectory = recordings.adopt(secondDirectory: configuration.also)
         let canContinue = isSameDirectory && recordings.second.current != nil
         do {
-            guard let second = configuration.second else { return try recordings.second.stop() }
+            // A recording that an operator is starting has the earlier settings, and does not begin.
+            guard let second = configuration.second else { return try recordings.second.stop(stopsStart: true) }
             do {
-                try recordings.second.replace { try makeSecond(second, canWait: !canContinue) }
+                try recordings.second.replace(replacesStart: true) { try makeSecond(second, canWait: !canContinue) }
             } catch let failure as ChannelFailure {
                 if canContinue, failure.cause == .storageRefused {
                     return logger.warning(
                         "the recording in \(second.directory) continues with its earlier settings: \(failure)")
                 }
                 // An error means that there is no current recording.
-                try? recordings.second.stop()
+                try? recordings.second.stop(stopsStart: true)
                 lackSecond(second, because: failure)
             }
         } catch {
-            // There was no recording in a second directory, an operator is starting one, or the program is over.
+            // There was no recording in a second directory, or the program is over.
         }
     }
 
@@ -91,15 +97,10 @@ extension Channel {
     /// After `failure`, schedules further attempts in the background to set up the recording `second`. Does nothing if
     /// there is one already.
     private func lackSecond(_ second: ChannelConfiguration.Recording, because failure: ChannelFailure) {
-        let logger = second.logger(logger)
-        let isLacking = recordings.second.lack("\(failure)") { [weak self] in
-            guard let self else { throw RecordingSlotError.over }
-            // The retry runs on the slot's own queue, which is allowed to block until the file system answers.
-            let recording = try make(second, patience: nil)
-            logger.notice("the recording in \(second.directory) is possible now")
-            return recording
-        }
+        let isLacking = recordings.second.lack(
+            "\(failure)", remake(second, saying: "the recording in \(second.directory) is possible now"))
         guard isLacking else { return }
+        let logger = second.logger(logger)
         logger.warning("the channel is not recorded in \(second.directory), which is tried again: \(failure)")
     }
 }

@@ -63,7 +63,8 @@ package final class Channel: Sendable {
         self.logger = logger
         let clock = resources.clock
         let places = configuration.recording.map {
-            RecordingPlaces($0, channel: configuration.name, logger: logger)
+            RecordingPlaces(
+                $0, channel: configuration.name, collisions: resources.collisions, logger: logger)
         }
         if !canLackRecording, let failure = places?.failure { throw failure }
         let hub = PacketStream(delivery: configuration.copies ? .immediate : .withFrames)
@@ -129,12 +130,13 @@ package final class Channel: Sendable {
     }
 
     /// Puts the program on air. Blocks until the program, its outputs and its recordings have ended; returns how it
-    /// ended.
-    package func run() -> ChannelEnd {
+    /// ended. With `isLasting`, the channel is opened again after a failure. It then waits for the recordings no longer
+    /// than for the outputs, because a disk or an upload must not keep the stream off air.
+    package func run(isLasting: Bool = false) -> ChannelEnd {
         outputs.start()
         recordings.begin()
         let end = program.run()
-        endConsumers(isProgramOver: end == .done)
+        endConsumers(isProgramOver: end == .done, isOpenedAgain: isLasting && end != .done)
         return end == .done ? delivered : end
     }
 
@@ -170,9 +172,9 @@ package final class Channel: Sendable {
     }
 
     /// Ends all outputs and recordings at the same time, so that a slow one does not delay the others. If the end was
-    /// requested, this blocks for at most about ``teardown``. If the program ended by itself, the recorder gets the
-    /// time that it needs to finish its files.
-    private func endConsumers(isProgramOver: Bool) {
+    /// requested, this blocks for at most about ``teardown``; if the channel is opened again, for at most about
+    /// ``unhurriedTeardown``. Otherwise the recorder gets the time that it needs to finish its files.
+    func endConsumers(isProgramOver: Bool, isOpenedAgain: Bool) {
         let endAskedAt = endAskedAt.withLock { $0 }
         // If the service is stopped or restarted, or if the source failed, the same program might continue later.
         // Outputs are then told of an interruption, not of the program's end.
@@ -184,11 +186,18 @@ package final class Channel: Sendable {
         recordings.finish()
         clips.finish()
         while ending.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
-            guard let asked = self.endAskedAt.withLock({ $0 }) else { continue }
-            if clock.now - asked > Self.teardown.inNanoseconds + 200_000_000 {
+            let asked = self.endAskedAt.withLock { $0 }
+            let limit = asked.map { $0 + Self.teardown.inNanoseconds } ?? (isOpenedAgain ? deadline : nil)
+            guard clock.now - (limit ?? .max) > 200_000_000 else { continue }
+            guard asked == nil else {
                 logger.warning("not everything ended in time; the next start completes a file that is still open")
                 return
             }
+            // The next recordings upload what these have not uploaded yet.
+            recordings.cancelUploads()
+            clips.cancelUploads()
+            logger.warning("the channel does not wait for its recordings, which end in the background")
+            return
         }
     }
 

@@ -185,6 +185,22 @@ struct RecordingSlotTests {
         #expect(try Shown.reason(slot) == nil)
     }
 
+    @Test("A recording start that is stopped while it sets the recording up changes nothing afterwards")
+    func stoppedStart() throws {
+        let (slow, tries) = (SlowStart(in: slot), Tries())
+        try slot.stop(stopsStart: true)
+        #expect(slot.current == nil && !slot.isBusy)
+        // The next start is not taken for the one that was stopped.
+        let next = SlowStart(in: slot)
+        #expect(slow.fail() == "\(RecordingSlotError.alreadyRecording)" && slot.isBusy)
+        #expect(next.fail() == "too slow" && !slot.isBusy)
+        let last = SlowStart(in: slot)
+        try slot.stop(stopsStart: true)
+        #expect(last.fail() == "\(RecordingSlotError.notRecording)")
+        #expect(throws: RecordingSlotError.notRecording) { try slot.stop(stopsStart: true) }
+        #expect(throws: NoRecording("last")) { try slot.start { try tries.fail("last") } }
+    }
+
     @Test("If the program ends while a recording is being set up, no recording starts afterwards")
     func overWhileStarting() throws {
         let (slow, tries) = (SlowStart(in: slot), Tries())
@@ -267,6 +283,23 @@ struct RecordingSlotTests {
         #expect(throws: SlowWords.self) { try slot.start { throw SlowWords { second.begin() } } }
         #expect(second.fail() != nil)
         #expect(try Shown.reason(slot) != nil)
+    }
+
+    /// Takes twenty seconds, because a recording is retried after ten seconds.
+    @Test("A retry that hangs on a disk does not prevent retries of the recording that is wanted now")
+    func hungRetry() throws {
+        let (hung, tries, release) = (Counter(), Tries(), DispatchSemaphore(value: 0))
+        defer { release.signal() }
+        slot.lack("hung disk") {
+            hung.note()
+            release.wait()
+            throw NoRecording("hung disk")
+        }
+        try eventually("the retry hangs") { hung.count > 0 }
+        slot.lack("another disk") { try tries.fail("another disk") }
+        try eventually("the other recording is tried again") { tries.total > 0 }
+        try slot.stop()
+        #expect(hung.count == 1 && slot.current == nil)
     }
 
     /// Takes ten seconds, because a recording is retried after ten seconds.

@@ -23,8 +23,10 @@ struct SecondRecordingTests {
         private let result = Mutex<ChannelEnd?>(nil)
         private let ended = DispatchSemaphore(value: 0)
 
-        init(_ configuration: ChannelConfiguration, logger: Logger = quiet) throws {
-            channel = try Channel(configuration, logger: logger)
+        init(
+            _ configuration: ChannelConfiguration, resources: HostResources = HostResources(), logger: Logger = quiet
+        ) throws {
+            channel = try Channel(configuration, resources: resources, logger: logger)
             Thread.detachNewThread { [self] in
                 let end = channel.run()
                 result.withLock { $0 = end }
@@ -176,6 +178,32 @@ struct SecondRecordingTests {
         }
     }
 
+    @Test("A stop, or a reload without a second directory, while the second recording is being set up, prevents it")
+    func changedWhileStarting() throws {
+        for isStopped in [true, false] {
+            let disk = HungDisk(collides: false)
+            let resources = HostResources(collisions: disk.check(patience: .seconds(60)))
+            let (running, recording) = (try Running(configuration(nil), resources: resources), recording())
+            let started = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                try? running.channel.startRecording(recording)
+                started.signal()
+            }
+            try eventually("the second recording is being set up") { disk.questions > 0 }
+            #expect(running.channel.recordings.first.current != nil)
+            if isStopped {
+                try running.channel.stopRecording()
+            } else {
+                _ = try running.channel.replaceRecording(self.recording(second: nil), keepsFirst: true)
+            }
+            disk.answer()
+            started.wait()
+            #expect(running.channel.recordings.second.current == nil && !running.channel.recordings.second.isBusy)
+            #expect((running.channel.recordings.first.current == nil) == isStopped)
+            _ = running.end()
+        }
+    }
+
     @Test("A start on air records to the directory that can be used, and fails only if neither can be used")
     func startWithout() throws {
         for name in ["first", "second"] { try place.write([UInt8](), to: name) }
@@ -194,6 +222,36 @@ struct SecondRecordingTests {
         try eventually("the first directory is recorded to") { running.frames("first") > 0 }
         #expect(second != nil && running.channel.recordings.second.current === second)
         #expect(running.end() == .done)
+    }
+
+    @Test("If the disk of one directory does not say whether the two are the same, the other one is recorded to")
+    func noAnswer() throws {
+        let disk = HungDisk(collides: false)
+        defer { disk.answer() }
+        let resources = HostResources(collisions: disk.check(patience: .milliseconds(100)))
+        let running = try Running(configuration(recording()), resources: resources)
+        try running.recordsBoth()
+        #expect(running.recorder("second")?.lastError == nil)
+        #expect(running.end() == .done)
+    }
+
+    /// Takes the ten seconds after which a recording is retried.
+    @Test("A channel that has ended is released although a disk hangs on which its recording is retried")
+    func released() throws {
+        try place.write([UInt8](), to: "second")
+        let disk = HungDisk(collides: false)
+        // Only the first attempt gets an answer.
+        disk.answer()
+        defer { disk.answer() }
+        weak var channel: Channel?
+        do {
+            let resources = HostResources(collisions: disk.check(patience: .seconds(3600)))
+            let running = try Running(configuration(recording()), resources: resources)
+            channel = running.channel
+            try eventually("the second recording is retried") { disk.questions == 2 }
+            #expect(running.end() == .done)
+        }
+        try eventually("the channel is released") { channel == nil }
     }
 
     @Test("A channel is not opened if neither directory can be used")
@@ -230,6 +288,53 @@ struct SecondRecordingTests {
         #expect(try facts("second").allSatisfy(\.isClosed) && facts("third").allSatisfy(\.isClosed))
         let runs = Set(try facts("first").map { $0.position?.run })
         #expect(runs.count == 1)
+    }
+
+    @Test("If the recording in the first directory cannot be replaced on air, the one in the second is nevertheless")
+    func replacedAlone() throws {
+        let running = try Running(configuration(recording()))
+        try running.recordsBoth()
+        let recordings = running.channel.recordings
+        let (first, second) = (recordings.first.current, recordings.second.current)
+        try place.write([UInt8](), to: "blocked")
+        var next = recording(second: "third")
+        next.directory = place.path("blocked")
+        let failure = #expect(throws: ChannelFailure.self) { try running.channel.replaceRecording(next) }
+        #expect(failure?.cause == .cannotRecord)
+        #expect(recordings.first.current === first && recordings.second.current !== second)
+        try eventually("the third directory is recorded to") { running.frames("second") > 0 }
+        #expect(running.end() == .done)
+        #expect(try facts("third").allSatisfy(\.isClosed))
+    }
+
+    /// Takes the twelve seconds that the outputs have to send their remaining packets.
+    @Test("A channel that is opened again after a failure does not wait for recordings that cannot end")
+    func openedAgain() throws {
+        var recording = recording(second: nil)
+        var earlier = configuration(recording)
+        (earlier.isPaced, earlier.encoder.isLive, earlier.duration) = (false, false, .seconds(1))
+        #expect(try Channel(earlier, logger: quiet).run() == .done)
+        // The upload of the file of the earlier run does not end.
+        let (hook, begun) = (place.path("hook"), place.path("begun"))
+        try place.write("#!/bin/sh\n: > '\(begun)'\nexec sleep 500\n".utf8, to: "hook")
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: hook)
+        recording.upload = .command(hook)
+        let log = CollectedLog()
+        let channel = try Channel(configuration(recording), logger: log.logger)
+        channel.recordings.begin()
+        try eventually("the upload has begun") { FileManager.default.fileExists(atPath: begun) }
+        channel.endConsumers(isProgramOver: false, isOpenedAgain: true)
+        #expect(log.lines(containing: "the channel does not wait for its recordings").count == 1)
+        channel.end()
+    }
+
+    @Test("Media that waits for the disk of one directory takes no memory from the recording in the other one")
+    func memory() throws {
+        let running = try Running(configuration(nil))
+        let second = try #require(recording().second)
+        let queues = try [recording(), second].map { try running.channel.recorded($0).queues }
+        #expect(queues[0] !== queues[1])
+        _ = running.end()
     }
 
     @Test("Log lines of each of two recordings name its directory, and those of a single recording do not")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SerialRecordings {
-    /// Recordings to two directories, of which one has a disk that becomes full, or is full from the start.
+    /// Recordings to two directories, of which one has a disk that is or becomes full, or that hangs.
     @Suite(
         "Recordings to two disks",
         .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
@@ -103,6 +103,72 @@ extension SerialRecordings {
             #expect(stream.breaks.isEmpty && DecodedFrames.breaks(in: whole).isEmpty && whole.first == 0)
             #expect(DecodedFrames.breaks(in: late).isEmpty)
             #expect(whole.last == stream.counters.last && late.last == stream.counters.last)
+        }
+
+        /// Starts a recording in `directories` with files of 2 s, which is also sent to `server`.
+        private func relay(_ directories: [RecordingSet], _ server: RTMPServer) throws -> RelayProcess {
+            try RelayProcess(
+                Shape.small + ["--segment", "2s", "--expect", "2s", "--disk-reserve", "1MB", "--rtmp", server.url()]
+                    + ["--record", directories[0].directory, "--record-also", directories[1].directory])
+        }
+
+        @Test(
+            "A disk that hangs at the start keeps neither the channel off air nor the other directory from being used",
+            .needs(FreezableDisk.isPossible, "only root can mount a loop device, where there are any"),
+            arguments: ["first", "second"])
+        func hangsAtStart(hung: String) async throws {
+            let disk = try await FreezableDisk(megabytes: 100)
+            let set = RecordingSet(directory: "\(disk.path)/recordings")
+            let whole = RecordingSet(directory: directory.file("recordings"))
+            let server = try await RTMPServer.running()
+            try disk.freeze()
+            defer { disk.thaw() }
+            let relay = try relay(hung == "first" ? [set, whole] : [whole, set], server)
+            try await eventually("the other directory is recorded to", within: .seconds(60)) {
+                whole.finished.count >= 2
+            }
+            #expect(set.finished.isEmpty && set.open.isEmpty)
+            disk.thaw()
+            try await eventually("this directory is, too", within: .seconds(60)) { set.finished.count >= 2 }
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let stream = try await DecodedFrames(try await server.recording())
+            let (all, late) = (try await whole.counters(), try await set.counters())
+            #expect(stream.breaks.isEmpty && DecodedFrames.breaks(in: all).isEmpty && all.first == 0)
+            #expect(DecodedFrames.breaks(in: late).isEmpty)
+            #expect(all.last == stream.counters.last && late.last == stream.counters.last)
+        }
+
+        @Test(
+            "While one disk hangs, the other directory gets every frame, and relay does not wait for that disk at its end",
+            .needs(FreezableDisk.isPossible, "only root can mount a loop device, where there are any"),
+            arguments: ["first", "second"])
+        func hangsAtEnd(hung: String) async throws {
+            let disk = try await FreezableDisk(megabytes: 100)
+            let set = RecordingSet(directory: "\(disk.path)/recordings")
+            let whole = RecordingSet(directory: directory.file("recordings"))
+            let server = try await RTMPServer.running()
+            let relay = try relay(hung == "first" ? [set, whole] : [whole, set], server)
+            try await eventually("both directories are recorded to", within: .seconds(30)) {
+                set.finished.count >= 1 && whole.finished.count >= 1
+            }
+            try disk.freeze()
+            defer { disk.thaw() }
+            let (before, meanwhile) = (set.finished.count, whole.finished.count)
+            try await eventually("the other directory is recorded to", within: .seconds(30)) {
+                whole.finished.count >= meanwhile + 3
+            }
+            #expect(set.finished.count <= before + 1, "the disk did stop")
+            relay.process.signal(SIGINT)
+            try await relay.says("not everything ended in time", within: .seconds(10))
+            // The kernel ends no process of which a thread waits for a frozen disk.
+            disk.thaw()
+            let result = try await relay.finished(within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let stream = try await DecodedFrames(try await server.recording())
+            let all = try await whole.counters()
+            #expect(stream.breaks.isEmpty && DecodedFrames.breaks(in: all).isEmpty && whole.open.isEmpty)
+            #expect(all.first == 0 && all.last == stream.counters.last)
         }
 
         @Test("A reload adds and removes a second directory while the first recording continues in its file")

@@ -37,17 +37,20 @@ package final class ChannelRecordings: Sendable {
         second.begin()
     }
 
-    /// Stops the recordings, which close their files and end their work in the background. Returns at once. Throws an
-    /// error if nothing is recorded.
+    /// Stops the recordings, which close their files and end their work in the background. If one of two recordings is
+    /// still being set up, it does not begin. Returns at once. Throws an error if nothing is recorded.
     func stop() throws(RecordingSlotError) {
+        let other: RecordingSlot
         do throws(RecordingSlotError) {
             try first.stop()
+            other = second
         } catch {
             guard error == .notRecording else { throw error }
-            return try second.stop()
+            try second.stop()
+            other = first
         }
-        // An error means that there is no recording in a second directory.
-        try? second.stop()
+        // An error means that there is no recording in the other directory.
+        try? other.stop(stopsStart: true)
     }
 
     /// Ends the recordings, because the program has ended. No other recording can be started afterwards. Returns at

@@ -39,8 +39,8 @@ package final class Recording: SceneRecording {
         let keyframes: any KeyframeRequester
         /// Tracks the space that all recordings of the process need on each file system.
         let ledger: SpaceLedger
-        /// The memory that the queues of all recorders share.
-        let queues: QueueBudget
+        /// The memory that the queue of the recorder shares with those of other recorders.
+        var queues: QueueBudget
         let clock: any MonotonicClock
         let logger: Logger
         /// The rendition that is recorded; nil means the program's own encoding.

@@ -19,15 +19,16 @@ struct RecordingPlace: Sendable {
     private let logger: Logger
 
     /// Prepares the directory. If `asksRemote` is set and a remote is configured, asks rclone whether the remote
-    /// answers. A second directory must not be the first one, or in it, or around it. Blocks for up to 3 s, and in
-    /// addition until the file system answers, for which it waits at most `patience`. Throws ``ChannelFailure``.
+    /// answers. A second directory must not be the first one, or in it, or around it, which `collisions` finds out
+    /// first. Blocks for up to 3 s, and in addition until the file system answers, for which it waits at most
+    /// `patience`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
-        asksRemote: Bool = true, logger: Logger
+        asksRemote: Bool = true, collisions: CollisionCheck = CollisionCheck(), logger: Logger
     ) throws(ChannelFailure) {
         try self.init(
-            configuration, in: Self.prepare(configuration, patience), channel: channel, asksRemote: asksRemote,
-            logger: logger)
+            configuration, in: Self.prepare(configuration, patience, collisions), channel: channel,
+            asksRemote: asksRemote, logger: logger)
     }
 
     /// Creates the place of recordings that exist already, so that retention can delete their old files. Creates no
@@ -80,14 +81,14 @@ struct RecordingPlace: Sendable {
     /// Prepares the directory. If the file system does not answer within `patience`, this counts as a failure, because
     /// the program must go on air nevertheless, and because a service manager must not wait.
     private static func prepare(
-        _ recording: ChannelConfiguration.Recording, _ patience: Duration?
+        _ recording: ChannelConfiguration.Recording, _ patience: Duration?, _ collisions: CollisionCheck
     ) throws(ChannelFailure) -> RecordDirectory {
         let (path, template, mount, first) = (
             recording.directory, recording.template, recording.mount, recording.beside
         )
         let ask: @Sendable () -> Result<RecordDirectory, FileFailure> = {
             Result { () throws(FileFailure) in
-                if let first, RecordDirectory.areNested(first, path) {
+                if let first, collisions.collides(first, path) {
                     throw FileFailure(
                         "record in", path, text: ChannelConfiguration.Recording.collision(of: path, and: first))
                 }

@@ -12,12 +12,15 @@ struct RecordingPlaces: Sendable {
 
     /// Prepares the directories of `recording`, one after the other. Blocks for as long as each takes; see
     /// ``RecordingPlace``.
-    init(_ recording: ChannelConfiguration.Recording, channel: String, logger: Logger) {
+    init(
+        _ recording: ChannelConfiguration.Recording, channel: String, collisions: CollisionCheck, logger: Logger
+    ) {
         let place = { (recording: ChannelConfiguration.Recording) in
             Result { () throws(ChannelFailure) in
                 // The recordings have the same remote, which is asked once.
                 try RecordingPlace(
-                    recording, channel: channel, asksRemote: recording.beside == nil, logger: recording.logger(logger))
+                    recording, channel: channel, asksRemote: recording.beside == nil, collisions: collisions,
+                    logger: recording.logger(logger))
             }
         }
         first = place(recording)

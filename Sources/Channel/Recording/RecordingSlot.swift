@@ -35,6 +35,9 @@ package final class RecordingSlot: Sendable {
     private final class Lack: Sendable {
         let reason: String
         let make: @Sendable () throws -> Recording
+        /// Runs the retries. Each missing recording has a queue of its own, because a retry can block on a disk that
+        /// does not answer, while the next recording is wanted on another disk.
+        let queue = DispatchQueue(label: "relay.recording", qos: .utility)
 
         init(_ reason: String, _ make: @escaping @Sendable () throws -> Recording) {
             (self.reason, self.make) = (reason, make)
@@ -48,19 +51,32 @@ package final class RecordingSlot: Sendable {
         case lacking(Lack)
         /// The recording was set up and passed to ``prepare(_:)``. It receives no packets yet.
         case prepared(Recording)
-        /// A recording is being set up while the program runs.
-        case starting
+        /// A recording is being set up while the program runs, by the start with this number.
+        case starting(Int)
         case recording(Recording)
         case over
     }
 
     private struct State {
         var phase = Phase.idle
+        /// The number of starts so far.
+        var starts = 0
         /// Recordings that were stopped and have not finished their work.
         var ending: [Recording] = []
         /// The status of the recording that ended last.
         var last = RecordingStatus()
         var hasRecorded = false
+
+        /// Throws if the start `number` must not change anything any more, because it was stopped or replaced, or
+        /// because the program has ended.
+        func check(start number: Int) throws(RecordingSlotError) {
+            switch phase {
+            case .starting(number): break
+            case .starting, .prepared, .recording: throw .alreadyRecording
+            case .idle, .lacking: throw .notRecording
+            case .over: throw .over
+            }
+        }
     }
 
     /// The pause between two attempts to set up a recording.
@@ -68,8 +84,6 @@ package final class RecordingSlot: Sendable {
 
     private let hub: PacketStream
     private let group: DispatchGroup
-    /// Runs the retries. They have a queue of their own, because they can block on disks that do not answer.
-    private let queue = DispatchQueue(label: "relay.recording", qos: .utility)
     private let state = Mutex(State())
 
     /// Creates a slot. Its recordings get their packets from `hub`, unless a recording has a stream of its own. `group`
@@ -95,14 +109,16 @@ package final class RecordingSlot: Sendable {
     /// default this is the next keyframe, which is requested. Blocks as long as `make` does. Throws the errors of
     /// `make`, or ``RecordingSlotError``.
     func start(_ beginning: Recording.Beginning = .nextKeyframe, _ make: () throws -> Recording) throws {
-        let lack = try state.withLock { state -> Lack? in
+        let (number, lack) = try state.withLock { state -> (Int, Lack?) in
             let lack: Lack? = if case .lacking(let lack) = state.phase { lack } else { nil }
             switch state.phase {
-            case .idle, .lacking: state.phase = .starting
+            case .idle, .lacking: break
             case .prepared, .starting, .recording: throw RecordingSlotError.alreadyRecording
             case .over: throw RecordingSlotError.over
             }
-            return lack
+            state.starts += 1
+            state.phase = .starting(state.starts)
+            return (state.starts, lack)
         }
         let recording: Recording
         do {
@@ -111,8 +127,9 @@ package final class RecordingSlot: Sendable {
             // The phase changes in one step. Otherwise a start on another thread could read the phase in between, and
             // would not find the recording that is to be retried.
             let next = lack.map { Lack("\(error)", $0.make) }
-            let isLacking = state.withLock { state -> Bool in
-                guard case .starting = state.phase else { return false }
+            let isLacking = try state.withLock { state -> Bool in
+                if case .over = state.phase { return false }
+                try state.check(start: number)
                 state.phase = next.map { .lacking($0) } ?? .idle
                 return next != nil
             }
@@ -120,7 +137,7 @@ package final class RecordingSlot: Sendable {
             throw error
         }
         try state.withLock { state in
-            guard case .starting = state.phase else { throw RecordingSlotError.over }
+            try state.check(start: number)
             state.phase = .recording(recording)
             recording.start(at: stream(of: recording), beginning, in: group)
         }
@@ -129,15 +146,15 @@ package final class RecordingSlot: Sendable {
     /// Replaces the current recording by the one that `make` sets up. The old recording closes its file and ends its
     /// work in the background. The first file of the new recording begins with the next keyframe, which is requested.
     /// Blocks as long as `make` does. Throws the errors of `make`, in which case nothing changes, or
-    /// ``RecordingSlotError``.
-    func replace(_ make: () throws -> Recording) throws {
+    /// ``RecordingSlotError``. With `replacesStart`, also takes the place of a recording that is being set up.
+    func replace(replacesStart: Bool = false, _ make: () throws -> Recording) throws {
         let recording = try make()
         try state.withLock { (state) throws(RecordingSlotError) in
             switch state.phase {
             case .over: throw .over
-            case .starting: throw .alreadyRecording
+            case .starting where !replacesStart: throw .alreadyRecording
             case .prepared: return state.phase = .prepared(recording)
-            case .idle, .lacking: break
+            case .idle, .lacking, .starting: break
             case .recording(let old):
                 end(old, &state)
                 // The old recording is finished before the next one starts. Otherwise both would take the same packets
@@ -149,8 +166,9 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// Stops the recording, which closes its file and ends its work in the background. Returns at once.
-    func stop() throws(RecordingSlotError) {
+    /// Stops the recording, which closes its file and ends its work in the background. With `stopsStart`, a recording
+    /// that is being set up does not begin either. Returns at once.
+    func stop(stopsStart: Bool = false) throws(RecordingSlotError) {
         let recording = try state.withLock { (state) throws(RecordingSlotError) -> Recording? in
             switch state.phase {
             case .prepared, .lacking:
@@ -160,6 +178,9 @@ package final class RecordingSlot: Sendable {
                 state.phase = .idle
                 end(recording, &state)
                 return recording
+            case .starting where stopsStart:
+                state.phase = .idle
+                return nil
             case .idle, .starting, .over: throw .notRecording
             }
         }
@@ -184,7 +205,7 @@ package final class RecordingSlot: Sendable {
     }
 
     private func retryLater(_ lack: Lack) {
-        queue.asyncAfter(deadline: .now() + Self.pause) { [weak self] in self?.retry(lack) }
+        lack.queue.asyncAfter(deadline: .now() + Self.pause) { [weak self] in self?.retry(lack) }
     }
 
     private func retry(_ lack: Lack) {

@@ -185,7 +185,7 @@ final class ChannelRun: Sendable {
             first: idleRetention.first.restore(recording), second: idleRetention.second.restore(recording?.second)
         )
         control.opened(channel, by: number)
-        let result = channel.run()
+        let result = channel.run(isLasting: isLasting)
         let recordings = channel.recordings
         if recordings.first.hasRecorded || channel.clips.hasRecorded { idleRetention.first.confirm(rules.first) }
         if recordings.second.hasRecorded { idleRetention.second.confirm(rules.second) }
