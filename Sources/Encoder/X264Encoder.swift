@@ -10,8 +10,8 @@ internal import Media
 /// Input times are frame numbers, so x264's ticks are frames, and its decoding times are exact.
 final class X264Encoder: VideoCoding {
     private let handle: OpaquePointer
-    // x264 keeps the address for the life of the session, so the memory is allocated before the session is opened, and
-    // freed after the session is closed.
+    // The buffer for x264's messages. x264 keeps its address for the life of the session, so the buffer is allocated
+    // before the session is opened, and freed after the session is closed.
     private let log: UnsafeMutablePointer<relay_x264_log>
 
     private var captions = CaptionQueue()
@@ -254,7 +254,8 @@ struct CaptionQueue {
     /// `user_data_registered_itu_t_t35` (ITU-T H.264, table in D.1).
     static let payloadType: Int32 = 4
     private static let longestMessage = 31 * 3
-    /// The maximum size of the queue: some seconds of captions at 60 frames per second. Older captions are dropped.
+    /// The maximum size of the queue, in bytes: some seconds of captions at 60 frames per second. If there are more,
+    /// the oldest captions are dropped.
     private static let limit = 100 * longestMessage
 
     private var waiting: [UInt8] = []
