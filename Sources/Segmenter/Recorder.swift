@@ -203,7 +203,7 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .nanoseconds(Int(rest))) { once.call() }
     }
 
-    /// Ends at once: discards the queued packets and closes the open file properly.
+    /// Ends the recording at once: discards the queued packets and closes the open file properly.
     package func stop() {
         packets.removeAll()
         engine.post { self.end($0) }

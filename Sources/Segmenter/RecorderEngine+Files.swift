@@ -136,7 +136,8 @@ extension RecorderEngine {
         return max(end, newest + SegmentFile.patience)
     }
 
-    /// Writes packets that have waited for half a second for the packet that should end their fragment.
+    /// Writes packets that have waited too long for the packet that should end their fragment: as long as a fragment
+    /// lasts, plus ``SegmentFile/patience``.
     func writeOverdue() {
         guard let file, untilOverdue == 0 else { return }
         do {
@@ -197,8 +198,8 @@ extension RecorderEngine {
         environment.closer.close(file)
     }
 
-    /// Adds the marks as chapters to the file. A file without visible media gets no chapters, because it will be
-    /// removed.
+    /// Adds the marked moments that are within the file's program times to the file as chapters. A file without visible
+    /// media gets no chapters, because it will be removed.
     private func takeMoments(to file: SegmentFile) {
         guard file.start < file.recordedEnd else { return }
         let frame = description.video?.nominalRate?.timeBase.rescale(1, to: .nanoseconds) ?? 1

@@ -22,7 +22,7 @@ struct SegmentCutter: SegmentCutting {
         /// A file is open.
         case writing
         /// The next file is about to begin with the first of these frames. The frames are held until audio has reached
-        /// this frame.
+        /// the first of them. `isFileOpen` tells whether the previous file is still open.
         case holding(frames: [EncodedPacket], isFileOpen: Bool)
     }
 
@@ -49,10 +49,10 @@ struct SegmentCutter: SegmentCutting {
     /// If a file must end and no frame arrives during this much audio, the file ends without a keyframe; in
     /// nanoseconds.
     private static let absence: Int64 = 10_000_000_000
-    /// One millisecond: the rounding error of times that arrive in milliseconds.
+    /// One millisecond, in nanoseconds: the rounding error of times that arrive in milliseconds.
     private static let hair: Int64 = 1_000_000
 
-    /// One microsecond: the tolerance for frame times that were rounded to nanoseconds.
+    /// One microsecond, in nanoseconds: the tolerance for frame times that were rounded to nanoseconds.
     private static let grace: Int64 = 1000
 
     /// Creates a cutter of files of `length` for a program that begins with the tracks of `stream`. The length is
@@ -94,7 +94,8 @@ struct SegmentCutter: SegmentCutting {
         case leading: lead(packet, &actions)
         case .audio: audio(packet, &actions)
         case .data: takeData(packet, &actions)
-        // While audio leads, video without a keyframe is skipped, because a decoder can begin only with a keyframe.
+        // While audio decides where files are cut, a frame that is not a keyframe is skipped, because a decoder can
+        // begin only with a keyframe.
         case .video: actions.append(.skip(packet))
         }
         passOver(packet)
@@ -146,7 +147,8 @@ struct SegmentCutter: SegmentCutting {
         return actions
     }
 
-    /// Stores audio that was not recorded, because it can become the hidden first packet of the next file.
+    /// Remembers `packet` if it is audio, recorded or not, because the last audio packet can become the hidden first
+    /// packet of the next file.
     mutating func passOver(_ packet: EncodedPacket) {
         if packet.track == .audio { (lastAudio, audioTrack) = (packet, packet.description) }
     }
@@ -175,7 +177,7 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Whether audio is so late that a new file no longer waits for it.
+    /// Whether audio is so late that a new file begins without waiting for its audio.
     private var isAudioOverdue: Bool { leadAlone.passed > Self.longestHold }
 
     private mutating func audio(_ packet: EncodedPacket, _ actions: inout [Action]) {

@@ -25,7 +25,7 @@ struct MovieContainer: SegmentContainer {
     private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?
 
     /// Only hybrid files hide the first audio packet. Players of fragmented files ignore edit lists, so they would play
-    /// it.
+    /// the packet.
     var hidesPreRoll: Bool { isHybrid }
     let takesLateFrames = true
 

@@ -36,7 +36,7 @@ protocol SegmentContainer {
         _ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], next: EncodedPacket?, at offset: Int64
     ) throws(FileFailure) -> [SharedBytes]
 
-    /// Records that the last fragment is on disk.
+    /// Records that the fragment that was made last is on disk.
     mutating func wrote()
 
     /// Appends the index after the media, which ends at the byte offset `mediaEnd`. `ending` is the reason why the file

@@ -125,7 +125,7 @@ struct ClockTrust {
     /// Whether files that became too old while relay was off are being deleted step by step.
     func isCatchingUp(at reading: Reading) -> Bool { lag(at: reading.running) > 0 }
 
-    /// Returns what the next run needs to know.
+    /// Returns what the next run of relay needs to know about the wall clock.
     func memory(_ reading: Reading) -> RememberedClock {
         let now = reading.running
         func left(_ doubt: Doubt) -> RememberedClock.Lead {
