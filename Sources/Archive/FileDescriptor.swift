@@ -48,7 +48,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         try FileDescriptor("open", path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK, lockCall: lockCall)
     }
 
-    /// Opens the directory `path`, so that its entries can be made durable.
+    /// Opens the directory `path`, so that files in it can be opened and its entries can be made durable.
     package static func open(directory path: String) throws(FileFailure) -> FileDescriptor {
         try FileDescriptor("open", path, flags: O_RDONLY | O_DIRECTORY)
     }

@@ -3,14 +3,14 @@
 internal import Glibc
 internal import Media
 
-/// Returns how much space an unprivileged process can still use.
+/// Measures how much space of a file system an unprivileged process can still use.
 package protocol FreeSpaceProbe: Sendable {
     /// Returns the space on the file system of `path`, which must be writable. Can block for as long as the file system
     /// does.
     func space(at path: String) throws(FileFailure) -> DiskSpace
 }
 
-/// The size of a file system.
+/// The size of a file system, and how much of it is free.
 package struct DiskSpace: Sendable, Equatable {
     /// Bytes that an unprivileged process can still use.
     package var free: Int64

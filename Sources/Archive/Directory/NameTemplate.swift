@@ -87,7 +87,8 @@ package struct NameTemplate: Sendable, Hashable {
         return .calendar(field)
     }
 
-    /// Checks that a name stays in the directory, and that all file systems accept it.
+    /// Throws if files named by this template, whose text is `text`, could be outside of the record directory, or if
+    /// some file systems do not accept the names.
     private func checkPath(_ text: String) throws(TextFailure) {
         let components = sample.split(separator: "/", omittingEmptySubsequences: false)
         guard components.allSatisfy({ !$0.isEmpty && $0.first != "." }) else {

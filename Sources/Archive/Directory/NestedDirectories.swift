@@ -14,7 +14,8 @@ extension RecordDirectory {
     /// Whether `inner` is `outer` or in it; both are absolute paths without symbolic links.
     private static func isWithin(_ inner: String, _ outer: String) -> Bool {
         if inner == outer || inner.hasPrefix(outer == "/" ? outer : outer + "/") { return true }
-        // A directory that is mounted at two places has the same number at both.
+        // The directories above `inner` are also compared with `outer` by device and inode number, because a directory
+        // that is mounted at two places has the same numbers at both.
         guard let identity = FileIdentity(outer) else { return false }
         var place = inner[...]
         while let slash = place.lastIndex(of: "/"), place != "/" {
