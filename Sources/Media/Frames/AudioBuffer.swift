@@ -4,7 +4,7 @@
 package struct AudioBuffer: Sendable {
     /// The position of the first sample, in samples of ``format`` since the start of the buffer's timeline.
     package var position: Int64
-    /// Rate and channels.
+    /// The sample rate and the number of channels.
     package let format: AudioFormat
     /// One array of samples for each channel.
     package private(set) var channels: [[Float]]
