@@ -55,7 +55,8 @@ package final class Uploader: RecordingObserver, RetentionVeto {
     private let sleep: @Sendable (Duration) async -> Void
     private let clock: any MonotonicClock
     private let logger: Logger
-    // The queue for calls that wait for the disk, because all tasks share the threads of Swift concurrency.
+    // The queue for calls that wait for the disk. A task must not wait for the disk itself, because all tasks share the
+    // threads of Swift concurrency.
     private let queue: DispatchQueue
     private let (wakes, waker) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let state = Mutex(State())
