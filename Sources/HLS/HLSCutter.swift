@@ -39,22 +39,25 @@ struct HLSCutter {
     private let target: Int64
     /// Whether the frame rate is constant.
     private let isConstant: Bool
-    /// The start of the current segment; nil before the first frame.
+    /// The start of the current segment, in nanoseconds of program time; nil before the first frame.
     private(set) var start: Int64?
-    /// The end of the current segment so far, on the track that ends later.
+    /// The end of the current segment so far, on the track that ends later, in nanoseconds of program time.
     private var end: Int64 = 0
     /// Whether the current segment has a frame.
     private var hasFrames = false
-    /// The latest start, and the latest end, of all frames so far.
+    /// The latest start, and the latest end, of all frames so far, in nanoseconds of program time.
     private var (newestFrame, framesEnd): (Int64, Int64) = (0, 0)
-    /// The latest start of an audio packet so far, and what it was when the last frame arrived.
+    /// The latest start of an audio packet so far, and what it was when the last frame arrived; both in nanoseconds of
+    /// program time.
     private var (newestAudio, audioAtFrame): (Int64?, Int64?)
-    /// The time of the last keyframe. Nil if frames after it may be missing, or if the segment has no keyframe yet.
+    /// The time of the last keyframe, in nanoseconds of program time. Nil if frames after it may be missing, or if the
+    /// segment has no keyframe yet.
     private var lastKeyframe: Int64?
-    /// The ends and lengths of recent GOPs. Each GOP is longer than all later ones in the list, so the first is the
-    /// longest.
+    /// The ends and lengths of recent GOPs, in nanoseconds. Each GOP is longer than all later ones in the list, so the
+    /// first is the longest.
     private var recentGOPs: [(end: Int64, length: Int64)] = []
-    /// When a keyframe was last requested in the current segment; nil if none was requested.
+    /// The program time, in nanoseconds, at which a keyframe was last requested in the current segment; nil if none was
+    /// requested.
     private var lastAsked: Int64?
 
     /// Creates a cutter for segments of the length `target`. If `isConstant` is true, a frame that begins later than

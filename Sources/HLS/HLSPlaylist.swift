@@ -34,9 +34,9 @@ struct HLSPlaylist: Equatable {
     /// Whether the playlist has the end tag `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4).
     var hasEnded = false
 
-    /// The maximum number of segments, even if they are very short. It keeps the playlist's file below 1 MiB.
+    /// The maximum number of segments, even if they are very short. This limit keeps the playlist's file below 1 MiB.
     static let maximumEntries = 4000
-    /// The maximum number of bytes of all markers. It keeps the playlist's file below 1 MiB.
+    /// The maximum number of bytes of all markers together. This limit keeps the playlist's file below 1 MiB.
     private static let maximumMarkBytes = 256 << 10
 
     /// Creates a playlist without segments.
@@ -52,8 +52,8 @@ struct HLSPlaylist: Equatable {
     /// The total duration of all segments in microseconds.
     var duration: Int64 { entries.reduce(0) { $0 + $1.duration } }
 
-    /// Returns a playlist without segments for a program that follows this one. It continues the numbers of this
-    /// playlist, because players and caches may have read this playlist (RFC 8216, 6.2.1).
+    /// Returns a playlist without segments, for a new program in the same directory. The new playlist continues the
+    /// numbers of this playlist, because players and caches may have read this playlist (RFC 8216, 6.2.1).
     func successor(targetSeconds: Int64) -> HLSPlaylist {
         var next = HLSPlaylist(targetSeconds: targetSeconds)
         next.mediaSequence = mediaSequence + Int64(entries.count)
