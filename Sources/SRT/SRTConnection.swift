@@ -45,7 +45,8 @@ package final class SRTConnection: Sendable {
     /// The counters from libsrt. While the connection is being read, they are at most a second old.
     package var statistics: SRTInputStatistics { state.withLock { $0.statistics } }
 
-    /// Returns the reason why this connection was closed in favor of another one. A second call returns nil.
+    /// Returns the reason why this connection was closed in favor of another sender's connection; nil if it was not. A
+    /// second call returns nil.
     func takeReason() -> String? { state.withLock { $0.reason.take() } }
 
     /// True if no more data can arrive.

@@ -128,8 +128,8 @@ extension SRTListener {
     ) -> SRTRejection? {
         if !asked.isStream { return .notSupported }
         if asked.mode == .request { return .badMode }
-        // libsrt needs the decision at once, so a caller that guesses stream IDs cannot be made to wait. Above the
-        // limit only some of its network's requests are considered, and all others are rejected.
+        // libsrt needs the decision at once, so a caller that guesses stream IDs cannot be made to wait. If too many
+        // wrong stream IDs came from a network, only some of its requests are considered, and all others are rejected.
         guard keys.admits(network) else { return .tooMany }
         return reception(for: asked).map { $0.judge(call) } ?? .notFound
     }
