@@ -213,7 +213,8 @@ extension x264_nal_t {
     }
 }
 
-/// Converts H.264 parameter sets to the form of MP4, FLV and TS.
+/// Makes a decoder configuration record from H.264 parameter sets, and reads the text that x264 writes about its
+/// settings.
 enum AVCConfiguration {
     /// Returns an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) with one SPS and one PPS, for NAL units
     /// with 4-byte lengths; nil if a parameter set is too short or too long to be valid.
