@@ -182,7 +182,8 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         }
     }
 
-    /// Handles at most `count` packets; returns whether the queue is empty. After the end, the packets are discarded.
+    /// Handles at most `count` packets; returns whether the queue is empty. After the end of the recording, the packets
+    /// are discarded.
     private func take(_ count: Int, _ engine: isolated RecorderEngine) -> Bool {
         if isOver.withLock({ $0 }) { packets.removeAll() }
         for _ in 0..<count {

@@ -21,7 +21,8 @@ extension RecorderEngine {
         }
     }
 
-    /// Logs that the previous file became longer than planned, if no keyframe arrived in time.
+    /// Logs that the previous file became longer than planned by more than two GOPs, because no keyframe arrived in
+    /// time.
     private func sayLate(_ start: SegmentStart) {
         guard start.lateness > 2 * configuration.gop.inNanoseconds else { return }
         let late = DurationText(.nanoseconds(start.lateness))
@@ -156,7 +157,8 @@ extension RecorderEngine {
         closing = .stop
     }
 
-    /// Requests that the open file is made durable, if the time for this has come. Throws an earlier failure.
+    /// Requests that the open file is made durable, if the time for this has come. Throws if an earlier request for
+    /// this file has failed.
     private func synchronise(_ file: SegmentFile) throws(FileFailure) {
         let synchroniser = environment.synchroniser
         // The failure stays in the synchroniser, because it is also needed when the file is closed.

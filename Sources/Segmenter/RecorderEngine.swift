@@ -47,7 +47,7 @@ actor RecorderEngine: QueueActor {
     /// The number of the current gap's frames that the queue still counts in ``RecorderQueue/uncounted``.
     private var refusedFrames = 0
     var sequence: Int?
-    /// The directory's generation when the last file was created. It counts the changes of the directory's file system.
+    /// The directory's generation, which counts the changes of its file system, when the last file was created.
     var generation = 0
     var latency = LatencyHistogram()
     var nextSync = Int64.min

@@ -36,7 +36,7 @@ package struct RecorderStatus: Sendable, Codable {
     package var lastFinished: String?
     /// Frames on disk, in all files.
     package var framesWritten = 0
-    /// Whether anything of this run is on disk: frames, or the audio of a program without video.
+    /// Whether this recorder has written any media to the disk: frames, or the audio of a program without video.
     package var hasMedia = false
     /// Frames that were left out at the end of files, because frames before them in presentation order never arrived.
     /// This happens when a sender breaks off.

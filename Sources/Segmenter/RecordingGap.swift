@@ -89,7 +89,7 @@ extension SegmentRecord {
     }
 
     /// Returns the file's record if only the part `kept` is on the disk. `fileName` and `bytes` are the file's name and
-    /// size there.
+    /// size on the disk.
     func shortened(to kept: RecordingGap.Kept, fileName: String, bytes: Int64) -> SegmentRecord {
         var record = self
         (record.fileName, record.bytes) = (fileName, bytes)

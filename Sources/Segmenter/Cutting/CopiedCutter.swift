@@ -45,8 +45,8 @@ struct CopiedCutter: SegmentCutting {
     /// nanoseconds.
     private static let longestAbsence: Int64 = 10_000_000_000
     private static let trimStep = 1000
-    /// The maximum total size of the buffered packets, in bytes. It is reached only if no keyframe arrives for a long
-    /// time.
+    /// The maximum total size of the packets in `recent`, in bytes. It is exceeded only if no keyframe arrives for a
+    /// long time; all packets but the newest are then dropped.
     private static let mostBytes = 192 << 20
     private var bytes = 0
     /// Whether `recent` contains a keyframe.

@@ -188,9 +188,9 @@ struct SegmentCutter: SegmentCutting {
             hold(packet, isFileOpen: true, &actions)
         case .writing: writeAudio(packet, &actions)
         case .holding(let frames, let isFileOpen):
-            // For the first file, audio that begins up to 1 ms before the frame counts as simultaneous with it. Times
-            // that arrive in milliseconds are no more exact than 1 ms; otherwise the recording would begin with a
-            // packet of silence.
+            // If no file was open, audio that begins up to 1 ms before the new file's first frame counts as
+            // simultaneous with this frame. Times that arrive in milliseconds are no more exact than 1 ms; otherwise
+            // the recording would begin with a packet of silence.
             if Self.isAtOrAfter(packet, frames[0], tolerance: isFileOpen ? 0 : Self.hair) {
                 begin(frames, firstAudio: packet, &actions)
                 write(packet, &actions)

@@ -57,8 +57,8 @@ struct MovieContainer: SegmentContainer {
         return clock
     }
 
-    /// Creates the clock of the audio track. The track begins with the hidden packet; `zero` is the time of the first
-    /// video frame.
+    /// Creates the clock of the audio track. The track begins with the hidden audio packet, if there is one; `zero` is
+    /// the time of the first visible frame.
     private mutating func beginAudio(_ number: Int, _ start: SegmentStart) -> TrackClock {
         var clock = TrackClock(timescale: layout.tracks[number].timescale)
         let zero =

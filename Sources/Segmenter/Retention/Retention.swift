@@ -39,7 +39,8 @@ package final class Retention: RecordingObserver {
         var reported: Set<String> = []
         /// Whether files are being deleted for a recording that is about to begin.
         var isMakingRoom = false
-        /// Bytes of the files that can be deleted during the recording; nil until the directory was read.
+        /// Bytes of the files that can be deleted during the recording for which ``makeRoom(for:)`` was last called;
+        /// nil before its first call.
         var room: Int64?
         var isStopped = false
         /// Files that ended in this run. Their age is known even if the clock was set before.
@@ -167,7 +168,8 @@ package final class Retention: RecordingObserver {
     /// Returns the files of the channel, including those with names of earlier templates.
     private func segments() throws(FileFailure) -> [StoredSegment] {
         let now = clock.now
-        // If the directory cannot be read now, the inventory is lost, and the next look lists the directory again.
+        // The inventory is taken out of `state` while it is updated. If the directory cannot be read now, the inventory
+        // is lost, and the next call of this method lists the directory again.
         let changed = state.withLock { state in
             if now >= state.nextRetry {
                 state.undeletable = []
@@ -305,7 +307,7 @@ package final class Retention: RecordingObserver {
         // file's space becomes free.
         state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } }
         do throws(FileFailure) {
-            // The file is not deleted if its attributes differ from those that were read some time ago, because a
+            // The file is not deleted if its attributes differ from those that were read for the plan, because a
             // younger file might have replaced it since then.
             let current = directory.segment(segment.fileName, sequence: segment.sequence)
             guard current == nil || current == segment, try directory.delete(segment, of: channel) else {

@@ -27,12 +27,12 @@ struct RetentionPolicy {
         fileprivate var clocks: ClockTrust.Reading { .init(wall: wallClock, now: now, isConfirmed: isConfirmed) }
     }
 
-    /// The result of a decision.
+    /// The files to delete, and what the decision about them has shown.
     struct Plan: Equatable {
         var deletions: [Deletion] = []
         /// Bytes of the files that could still be deleted, after these deletions, to free disk space.
         var reclaimableBytes: Int64 = 0
-        /// Whether there is too little free space.
+        /// Whether files must be deleted because of too little free space, and deleting is likely to help.
         var wantsRoom = false
         /// The number of old files that must not be deleted yet because another component still needs them.
         var heldFiles = 0

@@ -4,13 +4,14 @@ package import Archive
 
 /// Retention's status for operators.
 package struct RetentionStatus: Sendable, Codable, Equatable {
-    /// Finished files of the channel in the directory.
+    /// The number of finished files of the channel in the directory.
     package var files = 0
     /// Bytes of all files of the channel, including the open one.
     package var bytes: Int64 = 0
     /// When the oldest finished file ended.
     package var oldest: UTCTime?
-    /// Finished files that must not be deleted yet because another component still needs them, such as the uploader.
+    /// The number of finished files that must not be deleted yet because another component, such as the uploader, still
+    /// needs them.
     package var heldFiles = 0
     /// The number of files that retention has deleted since it was created.
     package var deletedFiles = 0

@@ -17,7 +17,7 @@ package final class StorageGuard: Sendable {
         var measuredAt: Int64?
         /// The recording's entry in the ledger.
         var entry: SpaceLedger.Entry?
-        /// The directory's generation at the last measurement. It counts the changes of the directory's file system.
+        /// The directory's generation, which counts the changes of its file system, at the last measurement.
         var generation: Int
     }
 
