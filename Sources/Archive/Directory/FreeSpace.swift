@@ -47,7 +47,8 @@ package struct SystemFreeSpace: FreeSpaceProbe {
         return DiskSpace(
             free: Self.bytes(UInt64(info.f_bavail), UInt64(info.f_frsize)),
             capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)), fileSystem: UInt64(place.st_dev),
-            // A file system that creates inodes when they are needed, such as btrfs, reports that it has 0 inodes.
+            // A total of 0 inodes means that there is no limit: a file system that creates inodes when they are needed,
+            // such as btrfs, reports this.
             freeFiles: info.f_files > 0 ? Int64(clamping: info.f_favail) : nil)
     }
 

@@ -337,7 +337,8 @@ extension RecordDirectory {
         switch try ownership.verdict(on: file, name, match) {
         case .ours: break
         case .other(let owner):
-            // A file of another channel can have such a name if the template does not contain the channel.
+            // The name of another channel's file can fit this channel, too, if the template does not contain the
+            // channel.
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         case .empty, .unnamed, .foreign:
             throw FileFailure("delete", path, text: "it has the name of a recording, but this program did not make it")

@@ -121,8 +121,8 @@ package enum SegmentRecovery {
     ) throws -> Outcome {
         switch try FragmentedFileReader(UncachedFile(descriptor.path), checkedTail: checkedTail).read() {
         case .closed:
-            // The crash might have come before the head was on the disk and before the reserved space was released, so
-            // both steps are repeated.
+            // The file is truncated and synchronised again, because the crash might have come before the reserved space
+            // was released and before the head was on the disk.
             try descriptor.truncate(to: try descriptor.attributes().size)
             try descriptor.synchronise()
             return .renamed(fileName: try rename(descriptor, name, in: directory))
