@@ -30,7 +30,7 @@ package struct AudioBuffer: Sendable {
             position: position, format: format, channels: Array(repeating: channel, count: format.channels))
     }
 
-    /// The part of the buffer within `range`, a range of positions; empty if the two do not overlap.
+    /// The part of the buffer within `range`, a range of positions; empty if the buffer has no sample in it.
     package func slice(_ range: Range<Int64>) -> AudioBuffer {
         let wanted = range.clamped(to: position..<end)
         let first = Int(wanted.lowerBound - position)
