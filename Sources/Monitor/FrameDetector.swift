@@ -11,8 +11,8 @@ package struct FrameDetector: Sendable {
     package struct Reading: Sendable, Hashable {
         /// `faulty` if the frame is black.
         package var black: Alarm.Reading
-        /// `faulty` if the frame does not differ from the last frame that counted as changed. A frame that is black, or
-        /// almost black, counts as `right` here, because there is another alarm for black frames.
+        /// `faulty` if the frame counts as unchanged since the last frame that counted as changed. A frame that is
+        /// black, or almost black, counts as `right` here, because there is another alarm for black frames.
         package var frozen: Alarm.Reading
     }
 
