@@ -75,7 +75,8 @@ struct RetrySchedule {
         entries.values.map(\.due).min().map { $0 > now ? .nanoseconds($0 - now) : .zero }
     }
 
-    /// Returns the number of failed tries of the file `name`.
+    /// Returns the number of tries of the file `name` that failed or were postponed since it began to fail, or since
+    /// the last call of ``hurry()``.
     func tries(of name: String) -> Int { entries[name]?.tries ?? 0 }
 
     /// The number of files that fail, and when the file that has failed for the longest time began to fail.
