@@ -65,8 +65,8 @@ package final class HLSWriter {
     var wallClock: () -> Int64 = { HLSDate.nowMicroseconds }
     /// The files that have left the playlist and are kept for a while.
     private var expiry = HLSExpiry()
-    /// The ended or outdated playlist in the directory that this writer will replace by its own; nil if there is none,
-    /// and after the replacement.
+    /// The playlist in the directory, ended or outdated, that this writer will replace by its own; nil without such a
+    /// playlist, and after the replacement.
     private var replaced: HLSPlaylist?
 
     /// The number of bytes written to files.
