@@ -4,11 +4,11 @@ package import Media
 
 /// Computes the settings of libsrt that depend on a stream's rate: the send rate and the buffer sizes.
 ///
-/// libsrt's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a variable rate, so relay sets the rate. It is the
-/// nominal rate of the transport stream or, if that is higher, the measured rate. The rate is measured over a quarter
-/// of the latency. If sending a keyframe takes longer than that, too little of the latency remains for retransmissions.
-/// With an average rate, libsrt dropped packets of the first keyframes at 10 % loss and a latency of 400 ms. The
-/// capacity above the set rate is used for retransmissions.
+/// libsrt's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a variable rate, so relay sets the rate. The set
+/// rate is the nominal rate of the transport stream or, if that is higher, the measured rate. The rate is measured over
+/// a quarter of the latency. If sending a keyframe takes longer than that, too little of the latency remains for
+/// retransmissions. With an average rate, libsrt dropped packets of the first keyframes at 10 % loss and a latency of
+/// 400 ms. The capacity above the set rate is used for retransmissions.
 ///
 /// Times are microseconds.
 package struct SRTBandwidth {
