@@ -49,7 +49,7 @@ extension RecordingGap {
 
     /// Creates the gap of a file if only the part `kept` of it is on the disk; nil if nothing is missing. `written`
     /// describes what was written to the file. When a disk fails, data is lost that the operating system had not
-    /// written to it yet. Only the file itself shows how much was lost.
+    /// written to the disk yet. Only the file itself shows how much was lost.
     init?(lostOf written: SegmentRecord, kept: Kept) {
         switch kept {
         case .all: return nil

@@ -56,8 +56,8 @@ struct SegmentCutter: SegmentCutting {
     private static let grace: Int64 = 1000
 
     /// Creates a cutter of files of `length` for a program that begins with the tracks of `stream`. The length is
-    /// counted from the recording's start or, with a `grid`, by the wall clock. Without a length, files end only at the
-    /// times given to ``cut(at:)``.
+    /// counted from the recording's start or, with a `grid`, by the wall clock. Without a length, files end only on
+    /// request, and where the coding changes.
     init(length: SegmentLength?, stream: StreamDescription, grid: WallClockGrid? = nil) {
         leading = stream.leadingKind
         audioTrack = stream.audio
