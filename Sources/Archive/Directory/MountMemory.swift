@@ -44,7 +44,8 @@ package struct MountMemory: Sendable {
         }
     }
 
-    /// Returns the entry of the record directory `path`; nil if there is none, or if it cannot be read.
+    /// Returns the entry of the record directory `path`; nil if the memory has no such entry, or if the entry cannot be
+    /// read.
     func recall(_ path: String) -> Entry? {
         guard let file = file(of: path), let descriptor = try? FileDescriptor.open(readOnly: file),
             let size = try? descriptor.size(), size < Self.mostBytes,

@@ -63,7 +63,7 @@ package struct RecordDirectory: Sendable {
         return path
     }
 
-    /// The name of the mark that was found or created last; nil if there is none.
+    /// The name of the mark that was found or created last; nil without a mark.
     var mark: String? { place.now.mark }
 
     /// Whether the directory's disk has not been mounted yet since the directory was prepared.
@@ -291,9 +291,9 @@ package struct RecordDirectory: Sendable {
         return (name, isDirectory)
     }
 
-    /// Returns the highest sequence number that `channel` has used here, in open, closed or broken files; 0 if there is
-    /// no such file. Files of another channel count if their names do not contain the channel, because both channels
-    /// then share the names.
+    /// Returns the highest sequence number that `channel` has used in this directory, in open, closed or broken files;
+    /// 0 if there is no such file. Files of another channel count if their names do not contain the channel, because
+    /// both channels then share the names.
     package func lastSequence(of channel: String) throws(FileFailure) -> Int {
         let ownership = Ownership(self, channel: channel)
         let names = try entries().compactMap { name -> (name: String, match: Ownership.NameMatch)? in
