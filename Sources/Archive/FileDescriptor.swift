@@ -48,7 +48,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         try FileDescriptor("open", path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK, lockCall: lockCall)
     }
 
-    /// Opens the directory `path`, so that its entries can be made durable.
+    /// Opens the directory `path`, so that files in it can be opened and its entries can be made durable.
     package static func open(directory path: String) throws(FileFailure) -> FileDescriptor {
         try FileDescriptor("open", path, flags: O_RDONLY | O_DIRECTORY)
     }
@@ -273,7 +273,8 @@ package final class FileDescriptor: Sendable, ByteSource {
             let copied = sendfile(number, source.number, &position, Int(range.upperBound) - position)
             if copied < 0 && errno == EINTR { continue }
             guard copied >= 0 else {
-                // The system does not report which of the two files caused the error; a full disk is the likely cause.
+                // The failure names the written file: the system does not report which of the two files caused the
+                // error, and a full disk is the likely cause.
                 throw FileFailure("write", path, code: errno)
             }
             guard copied > 0 else { throw FileFailure("read", source.path, text: "it ends too early") }
@@ -373,8 +374,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         if relay_rename_no_replace(directory, name, target) == 0 { return true }
         if errno == EEXIST { return false }
         guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileFailure("rename", path, code: errno) }
-        // The file system does not support renaming that refuses to overwrite (NFS). Creating a hard link never
-        // overwrites either.
+        // The file system does not support renaming that refuses to overwrite (NFS). A hard link with the new name is
+        // created instead, which never overwrites either, and then the old name is removed.
         if linkat(directory, name, directory, target, 0) == 0 {
             // If the old name cannot be removed, the new name stays: recovery finds both names of the file and removes
             // the old one.

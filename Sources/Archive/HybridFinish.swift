@@ -4,7 +4,7 @@ internal import Glibc
 package import MP4
 internal import Media
 
-/// The last steps of writing a file; they are the same for a regular close and after a crash.
+/// The last steps of writing a recording's file; they are the same for a regular close and after a crash.
 package enum HybridFinish {
     /// Appends the complete `moov` at `mediaEnd` and overwrites the head with the head of a plain MP4. Returns the
     /// file's size.
@@ -35,9 +35,9 @@ package enum HybridFinish {
         return mediaEnd + Int64(moov.count)
     }
 
-    /// The second half: waits until everything else is on the disk, overwrites the head, and waits until the head is on
-    /// the disk. If `isDurable` is false, this method does not wait. A crash of relay then still does no harm, but a
-    /// loss of power can damage the file.
+    /// The second half of ``complete(_:_:_:mediaEnd:)``: waits until everything except the new head is on the disk,
+    /// overwrites the head, and waits until the head is on the disk. If `isDurable` is false, this method does not
+    /// wait. A crash of relay then still does no harm, but a loss of power can damage the file.
     package static func seal(
         _ descriptor: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool = true
     ) throws(FileFailure) {

@@ -49,7 +49,7 @@ package enum TransportStreamFile {
 
     /// Reads each packet in `range`, which must begin and end at packet boundaries. `isWhole` says whether the stream
     /// is complete up to the end of the range. The caller must know that, because a frame's PES packet contains no
-    /// length (13818-1, 2.4.3.7), so that only the next frame shows that a frame is complete. Reads less than a
+    /// length (ISO/IEC 13818-1, 2.4.3.7), so that only the next frame shows that a frame is complete. Reads less than a
     /// megabyte at a time. If the disk cannot read such a block completely, the whole block counts as missing.
     static func content(of file: any ByteSource, in range: Range<Int64>, isWhole: Bool) throws -> Content {
         var content = Content()
@@ -94,8 +94,8 @@ package enum TransportStreamFile {
         }
     }
 
-    /// Whether a PES packet of video begins in `packet` (13818-1, 2.4.3.2 and 2.4.3.6). relay's muxer puts one frame
-    /// into each PES packet.
+    /// Whether a PES packet of video begins in `packet` (ISO/IEC 13818-1, 2.4.3.2 and 2.4.3.6). relay's muxer puts one
+    /// frame into each PES packet.
     private static func beginsFrame(_ packet: ArraySlice<UInt8>) -> Bool {
         let start = packet.startIndex
         let (hasStart, hasAdaptation, hasPayload) = (

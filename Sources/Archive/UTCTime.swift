@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// A moment of the wall clock, in UTC. It is used only for names and tags: media never follow this clock.
+/// A moment of the wall clock, in UTC. It dates files and events, but media never follow this clock.
 package struct UTCTime: Sendable, Hashable, Codable {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     package var milliseconds: Int64
@@ -84,7 +84,7 @@ extension UTCTime {
         self.init(milliseconds: ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + number(20..<23))
     }
 
-    /// The number of days in `month`, from 1 to 12, of the year.
+    /// The number of days in `month`, from 1 to 12, of `year`.
     private static func days(of month: Int64, _ year: Int64) -> Int64 {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28

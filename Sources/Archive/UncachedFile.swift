@@ -24,8 +24,8 @@ final class UncachedFile: ByteSource {
     private var windowStart: Int64 = 0
     private var windowCount = 0
 
-    /// Offsets and lengths must be multiples of the device's block size. This number is a multiple of all usual block
-    /// sizes.
+    /// Offsets and lengths of reads are multiples of this number of bytes. With `O_DIRECT` they must be multiples of
+    /// the device's block size, and 4096 is a multiple of all usual block sizes.
     private static let alignment = 4096
     private static let windowSize = 1 << 18
 

@@ -33,7 +33,7 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
     private let sink: any PacketSink
     private let logger: Logger
 
-    /// Describes the packets, for outputs.
+    /// How the video and audio packets of this session are coded, for outputs.
     package let description: StreamDescription
     /// The number of frames that the encoder holds before its first output. If the source can be read ahead, it is read
     /// ahead by this many frames, so that the encoder adds no delay for viewers.

@@ -6,7 +6,7 @@ internal import Media
 ///
 /// A request for a program time marks a point at which a recording is to be cut, and is always granted. Requests
 /// without a time come from outputs. They are merged, and granted at most once per `minimumInterval`, so that a peer
-/// that reconnects again and again cannot flood the others with IDR frames.
+/// that reconnects again and again cannot flood the other peers with IDR frames.
 struct KeyframeSchedule {
     /// Minimum program time between two IDR frames that were requested without a time.
     let minimumInterval: Duration

@@ -50,7 +50,7 @@ package final class PieceEncoder {
 struct X264SettingsText {
     private var values: [Substring: Int32] = [:]
 
-    /// Parses `text`; nil if x264 did not write it.
+    /// Parses `text`; nil if it lacks a setting that x264 always writes.
     init?(_ text: String) {
         for word in text.split(separator: " ") {
             let pair = word.split(separator: "=", maxSplits: 1)

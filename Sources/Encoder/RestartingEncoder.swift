@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// The encoder of one session: ``X264Encoder``, or one that a test provides.
+/// An encoder session: ``X264Encoder``, or a replacement that a test provides.
 protocol VideoCoding: AnyObject {
     /// The description to which the packets refer.
     var description: TrackDescription { get }
@@ -26,8 +26,8 @@ final class RestartingEncoder {
     /// Number of refused frames in a row after which the encoder fails: 3 s at 25 fps.
     static let mostRefusals = 75
 
-    /// Opens a session. If the parameter sets of the given description equal the session's, the session's packets refer
-    /// to that description.
+    /// A function that opens a session. If the parameter sets of the given description equal the session's, the
+    /// session's packets refer to that description.
     typealias Maker = (TrackDescription?) throws(EncoderError) -> any VideoCoding
 
     private let make: Maker
@@ -38,7 +38,7 @@ final class RestartingEncoder {
     /// The number of refused frames, and the reason for the last refusal.
     private(set) var refused: (frames: Int64, reason: EncoderError?) = (0, nil)
 
-    /// Opens a session; throws if that fails.
+    /// Opens the first session with `make`, which also opens each later session; throws if that fails.
     init(_ make: @escaping Maker) throws(EncoderError) {
         self.make = make
         session = try make(nil)

@@ -10,8 +10,8 @@ internal import Media
 /// Input times are frame numbers, so x264's ticks are frames, and its decoding times are exact.
 final class X264Encoder: VideoCoding {
     private let handle: OpaquePointer
-    // x264 keeps the address for the life of the session, so the memory is allocated before the session is opened, and
-    // freed after the session is closed.
+    // The buffer for x264's messages. x264 keeps its address for the life of the session, so the buffer is allocated
+    // before the session is opened, and freed after the session is closed.
     private let log: UnsafeMutablePointer<relay_x264_log>
 
     private var captions = CaptionQueue()
@@ -213,7 +213,8 @@ extension x264_nal_t {
     }
 }
 
-/// Converts H.264 parameter sets to the form of MP4, FLV and TS.
+/// Makes a decoder configuration record from H.264 parameter sets, and reads the text that x264 writes about its
+/// settings.
 enum AVCConfiguration {
     /// Returns an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) with one SPS and one PPS, for NAL units
     /// with 4-byte lengths; nil if a parameter set is too short or too long to be valid.
@@ -254,7 +255,8 @@ struct CaptionQueue {
     /// `user_data_registered_itu_t_t35` (ITU-T H.264, table in D.1).
     static let payloadType: Int32 = 4
     private static let longestMessage = 31 * 3
-    /// The maximum size of the queue: some seconds of captions at 60 frames per second. Older captions are dropped.
+    /// The maximum size of the queue, in bytes: some seconds of captions at 60 frames per second. If there are more,
+    /// the oldest captions are dropped.
     private static let limit = 100 * longestMessage
 
     private var waiting: [UInt8] = []

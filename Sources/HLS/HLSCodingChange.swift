@@ -22,8 +22,8 @@ struct HLSCodingChange {
         case decided([EncodedPacket])
     }
 
-    /// The maximum time, in nanoseconds of media, for which a keyframe waits for audio and for which audio waits for a
-    /// frame.
+    /// The maximum time for which a keyframe with a new coding waits for audio, and the maximum time for which audio
+    /// with a new coding waits for a frame. Both are nanoseconds of media.
     private static let (longest, longestAudio): (Int64, Int64) = (3_000_000_000, 500_000_000)
 
     private var held: [EncodedPacket] = []

@@ -4,10 +4,10 @@ internal import Media
 
 /// Decides where the segments of an HLS output begin and end. Times are nanoseconds of program time.
 ///
-/// A segment ends at a keyframe if waiting for the next keyframe could make it longer than the target. The longest
-/// recent GOP decides how long that wait may be. A keyframe that another output requested therefore shortens a segment
-/// and never lengthens it. If audio arrives but no frames, the segment ends by the audio's time. The playlist then
-/// still grows by a segment within 1.5 target durations (RFC 8216, 6.2.1).
+/// A segment ends at a keyframe if waiting for the next keyframe could make it longer than the target. The wait is
+/// assumed to be as long as the longest recent GOP. A keyframe that another output requested therefore shortens a
+/// segment and never lengthens it. If audio arrives but no frames, the segment ends by the audio's time. The playlist
+/// then still grows by a segment within 1.5 target durations (RFC 8216, 6.2.1).
 struct HLSCutter {
     /// What must be done before a packet is written.
     enum Decision: Equatable {
@@ -26,12 +26,12 @@ struct HLSCutter {
     /// The tolerance for a variable frame rate, in nanoseconds. If a keyframe is later than expected by more than this,
     /// frames are missing.
     private static let variableTolerance: Int64 = 500_000_000
-    /// The duration of audio without a frame after which a frame counts as missing. It is so short that a segment that
-    /// ends only then has a duration that still rounds to the target duration. With half a second it would not (RFC
-    /// 8216, 4.3.3.1).
+    /// The duration of audio without a frame, in nanoseconds, after which a frame counts as missing. It is less than
+    /// half a second, so that a segment that is longer than the target by this much still has a duration that rounds to
+    /// the target duration (RFC 8216, 4.3.3.1).
     private static let patience: Int64 = 350_000_000
-    /// The maximum number of frames that may still come later although they are shown before the current frame. Half a
-    /// second is added as a tolerance.
+    /// The maximum number of frames that arrive after the current frame although they are shown before it. At a frame
+    /// that is not a keyframe, a gap must be longer than these frames and half a second to count as a gap.
     private static let reordered: Int64 = 4
     /// The number of target durations for which the length of a GOP is remembered.
     private static let memory: Int64 = 8
@@ -39,23 +39,25 @@ struct HLSCutter {
     private let target: Int64
     /// Whether the frame rate is constant.
     private let isConstant: Bool
-    /// The start of the current segment; nil before the first frame.
+    /// The start of the current segment, in nanoseconds of program time; nil before the first frame.
     private(set) var start: Int64?
-    /// The end of the current segment so far, on the track that ends later.
+    /// The end of the current segment so far, on the track that ends later, in nanoseconds of program time.
     private var end: Int64 = 0
     /// Whether the current segment has a frame.
     private var hasFrames = false
-    /// The start of the latest frame, and the end of the last frame.
+    /// The latest start, and the latest end, of all frames so far, in nanoseconds of program time.
     private var (newestFrame, framesEnd): (Int64, Int64) = (0, 0)
-    /// The start of the latest audio packet, and the start of the latest audio packet at the time when the last frame
-    /// arrived.
+    /// The latest start of an audio packet so far, and what it was when the last frame arrived; both in nanoseconds of
+    /// program time.
     private var (newestAudio, audioAtFrame): (Int64?, Int64?)
-    /// The time of the last keyframe. Nil if frames after it may be missing, or if the segment has no keyframe yet.
+    /// The time of the last keyframe, in nanoseconds of program time. Nil if frames after it may be missing, or if the
+    /// segment has no keyframe yet.
     private var lastKeyframe: Int64?
-    /// The ends and lengths of recent GOPs. Each GOP is longer than all later ones in the list, so the first is the
-    /// longest.
+    /// The ends and lengths of recent GOPs, in nanoseconds. Each GOP is longer than all later ones in the list, so the
+    /// first is the longest.
     private var recentGOPs: [(end: Int64, length: Int64)] = []
-    /// When a keyframe was last requested in the current segment; nil if none was requested.
+    /// The program time, in nanoseconds, at which a keyframe was last requested in the current segment; nil if none was
+    /// requested.
     private var lastAsked: Int64?
 
     /// Creates a cutter for segments of the length `target`. If `isConstant` is true, a frame that begins later than
@@ -87,8 +89,8 @@ struct HLSCutter {
         recentGOPs.append((end, length))
     }
 
-    /// Decides what must be done before the next frame is written. Frames must be passed in decoding order. `frame` is
-    /// the duration of the frame.
+    /// Decides what must be done before the frame at `pts` is written. Frames must be passed in decoding order. `frame`
+    /// is the duration of the frame.
     mutating func video(pts: Int64, frame: Int64, isKeyframe: Bool) -> Decision {
         defer { note(pts, frame, isKeyframe) }
         guard start != nil else {
@@ -108,11 +110,12 @@ struct HLSCutter {
         return joined(pts: pts, frame: frame) ?? (isKeyframe ? .fragment : .goOn)
     }
 
-    /// Begins a segment at `pts`, where a segment can begin, if the current segment could become too long by waiting
-    /// for the next keyframe. Otherwise returns nil.
+    /// Begins a segment at `pts`, the time of a keyframe or of the first frame after missing frames, if the current
+    /// segment could become too long by waiting for the next keyframe. Otherwise returns nil.
     private mutating func joined(pts: Int64, frame: Int64) -> Decision? {
         let begun = start ?? pts
-        // After a gap, audio may arrive just before its frame. That audio does not become a segment of its own.
+        // After a gap, audio may arrive just before the first frame. The limit is then larger by ``patience``, so that
+        // this audio does not become a segment of its own.
         let limit = hasFrames ? target + frame / 2 : target + Self.patience
         guard pts - begun + longestGOP > limit else { return nil }
         begin(at: pts)
@@ -134,7 +137,8 @@ struct HLSCutter {
 
     /// Decides what must be done before the next audio packet is written. The packet lasts from `pts` to `audioEnd`.
     mutating func audio(pts: Int64, end audioEnd: Int64) -> Decision {
-        // If a sender's audio is ahead of its video, the first audio packet does not mean that there is a gap.
+        // The first audio packet is compared with itself: if a sender's audio is ahead of its video, the first audio
+        // packet does not mean that there is a gap.
         let (known, before) = (audioAtFrame ?? pts, newestAudio ?? pts)
         (newestAudio, audioAtFrame) = (max(before, pts), known)
         guard let start else { return .goOn }

@@ -21,8 +21,9 @@ struct HLSLeftovers {
         names = try directory.names().filter(HLSName.isOurs)
     }
 
-    /// Deletes the files that are not in `named` and that were written more than `lifetime` seconds ago. Returns the
-    /// other files. Without this, an output that fails again and again would fill the disk.
+    /// Deletes the files that are not in `named`, except segments that were written at most `lifetime` seconds ago and
+    /// their headers. Returns these segments and headers. If nothing were deleted, an output that fails again and again
+    /// would fill the disk.
     func clear(except named: Set<String>, lifetime: Int64) -> [Kept] {
         let now = HLSDate.nowMicroseconds / 1_000_000
         let others = Set(names).subtracting(named)

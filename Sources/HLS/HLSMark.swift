@@ -39,8 +39,8 @@ package struct HLSMark: Equatable {
         return "#EXT-X-DATERANGE:ID=\"\(id)\",CLASS=\"\(Self.family)\",START-DATE=\"\(start)\",X-TEXT=\"\(text)\""
     }
 
-    /// Replaces the characters that a quoted string or a playlist must not contain: quotation marks, line ends (4.2)
-    /// and other control characters.
+    /// Replaces the characters that a quoted string or a playlist must not contain: quotation marks, line ends (RFC
+    /// 8216, 4.2) and other control characters.
     private static func quotable(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {

@@ -26,16 +26,17 @@ struct HLSPlaylist: Equatable {
     private(set) var entries: [Entry] = []
     /// The number of the first segment in the playlist (RFC 8216, 4.3.3.2).
     private(set) var mediaSequence: Int64 = 0
-    /// The number of discontinuities that have left the playlist (4.3.3.3).
+    /// The number of discontinuities that have left the playlist (RFC 8216, 4.3.3.3).
     private(set) var discontinuitySequence: Int64 = 0
-    /// The target duration in whole seconds. The rounded duration of a segment never exceeds it (4.3.3.1).
+    /// The target duration in whole seconds. The rounded duration of a segment never exceeds the target duration (RFC
+    /// 8216, 4.3.3.1).
     private(set) var targetSeconds: Int64
-    /// Whether the playlist has the end tag `EXT-X-ENDLIST` (4.3.3.4).
+    /// Whether the playlist has the end tag `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4).
     var hasEnded = false
 
-    /// The maximum number of segments, even if they are very short. It keeps the playlist's file below 1 MiB.
+    /// The maximum number of segments, even if they are very short. This limit keeps the playlist's file below 1 MiB.
     static let maximumEntries = 4000
-    /// The maximum number of bytes of all markers. It keeps the playlist's file below 1 MiB.
+    /// The maximum number of bytes of all markers together. This limit keeps the playlist's file below 1 MiB.
     private static let maximumMarkBytes = 256 << 10
 
     /// Creates a playlist without segments.
@@ -51,8 +52,8 @@ struct HLSPlaylist: Equatable {
     /// The total duration of all segments in microseconds.
     var duration: Int64 { entries.reduce(0) { $0 + $1.duration } }
 
-    /// Returns a playlist without segments for a program that follows this one. It continues the numbers of this
-    /// playlist, because players and caches may know it (RFC 8216, 6.2.1).
+    /// Returns a playlist without segments, for a new program in the same directory. The new playlist continues the
+    /// numbers of this playlist, because players and caches may have read this playlist (RFC 8216, 6.2.1).
     func successor(targetSeconds: Int64) -> HLSPlaylist {
         var next = HLSPlaylist(targetSeconds: targetSeconds)
         next.mediaSequence = mediaSequence + Int64(entries.count)
@@ -64,8 +65,8 @@ struct HLSPlaylist: Equatable {
     /// them if these last less than three target durations (RFC 8216, 6.2.2).
     mutating func append(_ entry: Entry, limit: Int) -> [Entry] {
         entries.append(entry)
-        // The target duration should not change, but a segment that is longer than the target duration does more harm
-        // to players.
+        // The target duration is raised if the segment is longer. It should not change, but a segment that is longer
+        // than the target duration does more harm to players.
         targetSeconds = max(targetSeconds, (entry.duration + 500_000) / 1_000_000)
         var left: [Entry] = []
         var remaining = duration
@@ -103,7 +104,8 @@ struct HLSPlaylist: Equatable {
             "#EXTM3U", "#EXT-X-VERSION:7", "#EXT-X-TARGETDURATION:\(targetSeconds)",
             "#EXT-X-MEDIA-SEQUENCE:\(mediaSequence)", "#EXT-X-DISCONTINUITY-SEQUENCE:\(discontinuitySequence)",
         ]
-        // The tag applies to all segments of the playlist (RFC 8216, 4.3.5.1).
+        // `EXT-X-INDEPENDENT-SEGMENTS` applies to all segments of the playlist (RFC 8216, 4.3.5.1), so it is written
+        // only if a decoder can start at each of them.
         if entries.allSatisfy(\.isIndependent) { lines.append("#EXT-X-INDEPENDENT-SEGMENTS") }
         var map: String?
         for entry in entries {
@@ -119,7 +121,7 @@ struct HLSPlaylist: Equatable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The duration in seconds with six decimals, such as `4.004000`. It is computed without floating point.
+    /// Returns a duration in seconds with six decimals, such as `4.004000`. It is computed without floating point.
     private static func seconds(_ microseconds: Int64) -> String {
         let fraction = String(microseconds % 1_000_000)
         return "\(microseconds / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)"
@@ -166,7 +168,7 @@ extension HLSPlaylist {
                 (duration, isDiscontinuous, marks) = (nil, false, [])
             }
         }
-        // These limits prevent an overflow of the numbers.
+        // A playlist with numbers beyond these limits is refused, so that later calculations with them cannot overflow.
         let counters: ClosedRange<Int64> = 0...(.max / 2)
         guard (1...3600).contains(targetSeconds), counters.contains(mediaSequence),
             counters.contains(discontinuitySequence), entries.count <= Self.maximumEntries

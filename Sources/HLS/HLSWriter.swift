@@ -28,8 +28,8 @@ package final class HLSWriter {
         var bytes: [UInt8] = []
     }
 
-    /// The maximum number of bytes that are collected for a fragment. Above that a fragment is written at once, even if
-    /// no keyframe has come.
+    /// The maximum number of payload bytes that are collected for a fragment. If there are more, the fragment is
+    /// written before the next packet, even if that packet is not a keyframe.
     private static let maximumPendingBytes = 8 << 20
 
     private let directory: HLSDirectory
@@ -61,11 +61,12 @@ package final class HLSWriter {
     private var isIndependent: Bool?
     private var marks = HLSMarks()
     private let clock: any MonotonicClock
-    /// Returns the present time in microseconds since 1970. It dates the segments.
+    /// Returns the present time in microseconds since 1970. The dates of the segments are computed from it.
     var wallClock: () -> Int64 = { HLSDate.nowMicroseconds }
     /// The files that have left the playlist and are kept for a while.
     private var expiry = HLSExpiry()
-    /// The playlist in the directory that this writer replaces by its own; nil after it was replaced.
+    /// The playlist in the directory, ended or outdated, that this writer will replace by its own; nil without such a
+    /// playlist, and after the replacement.
     private var replaced: HLSPlaylist?
 
     /// The number of bytes written to files.
@@ -79,7 +80,7 @@ package final class HLSWriter {
     /// The number of frames in the segment that is being written.
     private var pendingFrames: UInt64 = 0
     private var pendingBytes = 0
-    /// Whether a keyframe must be requested. The caller sets this to false when it has done so.
+    /// Whether a keyframe must be requested. The caller sets this to false when it has requested the keyframe.
     package var wantsKeyframe = false
 
     /// Begins to write into the directory `path`.
@@ -194,11 +195,12 @@ extension HLSWriter {
         }
     }
 
-    /// Writes packets that were held back because the coding changed. If they do change it, a new header is written
-    /// first. If the first frame among them is not a keyframe, a keyframe is requested, because a player cannot start
-    /// at that segment.
+    /// Writes packets that were held back because the coding changed. If these packets do change the coding, a new
+    /// header is written first. If the first frame among them is not a keyframe, or if there is no frame, a keyframe is
+    /// requested, because a player cannot start at that segment.
     private func putChanged(_ packets: [EncodedPacket]) throws(OutputFailure) {
-        // A frame with a new coding can be decoded only from its keyframe on.
+        // A frame that is not a keyframe does not change the coding: frames with a new coding can be decoded only from
+        // their keyframe on.
         let known = packets.filter { $0.track == .audio || $0.isKeyframe }
         upcoming = known.reduce(upcoming) { $0.updated(by: $1) }
         if packets.first(where: { $0.track == .video })?.isKeyframe != true { wantsKeyframe = true }
@@ -248,7 +250,8 @@ extension HLSWriter {
         // If no segment was written since the last header, that header is not in the playlist and is deleted.
         if cutter.elapsed > 0 { try finishSegment(cutter.elapsed) }
         if number == 0 { directory.remove(HLSName.map(run: run)) }
-        // A new coding of the audio alone does not change the length of the GOPs.
+        // If only the audio has a new coding, the cutter's successor is used, which remembers the length of the GOPs,
+        // because the video continues.
         cutter = streams.video === upcoming.video ? cutter.successor : Self.makeCutter(options, upcoming)
         streams = upcoming
         isDiscontinuous = isDiscontinuous || !playlist.entries.isEmpty
@@ -263,8 +266,8 @@ extension HLSWriter {
         if cutter.elapsed == 0 { segmentStart = pts }
         if packet.track == leading { dating.note(pts, at: wallClock()) }
         if shift == nil {
-            // A hundredth of a second is a whole number of ticks in every time base that is used. Audio and video are
-            // therefore shifted by exactly the same time.
+            // The shift is rounded to hundredths of a second. A hundredth of a second is a whole number of ticks in
+            // every time base that is used, so audio and video are shifted by exactly the same time.
             shift = TimeBase.nanoseconds.rescale(wallClock() * 1000 - pts, to: TimeBase(1, 100), rounding: .down)
         }
         let length = packet.timeBase.rescale(packet.duration, to: .nanoseconds)
@@ -278,8 +281,8 @@ extension HLSWriter {
             wantsKeyframe = true
             try writeFragment()
         case .fragment:
-            // In a program without video every packet is a keyframe. If each packet had its own fragment, the headers
-            // would be larger than the audio.
+            // A program without video is not split into fragments here, because every audio packet is a keyframe. If
+            // each packet had its own fragment, the headers would be larger than the audio.
             if leading == .video { try writeFragment() }
         case .cut(let duration, let isDiscontinuous):
             try finishSegment(duration)
@@ -300,7 +303,8 @@ extension HLSWriter {
         fragments += 1
         pendingBytes = 0
         muxer = try Self.makeMuxer(streams, fragments + 1, outbox)
-        // The first fragment's muxer has already written this header, so it is discarded.
+        // The new muxer has put another copy of the header into `outbox`. The copy is discarded, because the header is
+        // in its own file already.
         outbox.bytes.removeAll(keepingCapacity: true)
     }
 
@@ -333,8 +337,8 @@ extension HLSWriter {
         try directory.write(Array(playlist.text.utf8), as: HLSName.playlist)
     }
 
-    /// Writes the last segment. The playlist gets the end tag if the options say so. Otherwise it can be continued
-    /// later.
+    /// Writes the last segment. The playlist gets the end tag if the options say so; a playlist without the end tag can
+    /// be continued later.
     package func finish(isProgramOver: Bool) throws(OutputFailure) {
         let held = change.takeAll()
         if !held.isEmpty { try putChanged(held) }

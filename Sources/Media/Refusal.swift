@@ -8,13 +8,13 @@ package struct Refusal: Error, Equatable, CustomStringConvertible {
         case malformed
         /// The client is not authenticated.
         case unauthenticated
-        /// The client may not do this.
+        /// The client is not permitted to make the request.
         case forbidden
         /// The thing that the request names does not exist.
         case notFound
         /// The request does not fit the present state.
         case conflict
-        /// The body is too large.
+        /// The body of the request is too large.
         case tooLarge
         /// The request is well-formed, but cannot be carried out as written.
         case unusable

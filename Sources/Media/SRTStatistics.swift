@@ -35,7 +35,7 @@ package struct SRTStatistics: Sendable, Equatable {
 
         package init() {}
 
-        /// Adds the counters of another connection.
+        /// Adds `other`, the counters of another connection, to these counters.
         package mutating func add(_ other: Totals) {
             packetsSent += other.packetsSent
             packetsSentUnique += other.packetsSentUnique
@@ -64,11 +64,11 @@ package struct SRTStatistics: Sendable, Equatable {
         package var packetsInFlight: Int
         /// The receiver's limit for packets in flight (`pktFlowWindow`).
         package var flowWindow: Int
-        /// Duration of the media that waits for its acknowledgement (`msSndBuf`).
+        /// Duration of the media that waits for its acknowledgement, in milliseconds (`msSndBuf`).
         package var sendBufferMilliseconds: Int
         /// Free bytes in the library's send buffer (`byteAvailSndBuf`).
         package var sendBufferFreeBytes: Int
-        /// How long the receiver buffers the data that it receives (`msSndTsbPdDelay`).
+        /// How long the receiver buffers the data that it receives, in milliseconds (`msSndTsbPdDelay`).
         package var latencyMilliseconds: Int
 
         /// The JSON names of the values. They must not change, because operators rely on them.

@@ -13,11 +13,11 @@ package struct WakeFlag: ~Copyable, Sendable {
     /// A flag that is not raised.
     package init() {}
 
-    /// Returns whether the caller must post a pass. If a posted pass is still waiting to begin, the caller must not
-    /// post another.
+    /// Raises the flag. Returns whether the caller must post a pass over the queue; it must not if a posted pass is
+    /// still waiting to begin.
     package borrowing func raise() -> Bool { !isRaised.exchange(true, ordering: .acquiringAndReleasing) }
 
-    /// The pass calls this when it begins. The method uses an atomic exchange instead of a store, so that the pass sees
-    /// everything that threads wrote before they raised the flag.
+    /// Lowers the flag. A pass over the queue calls this method when it begins. The method uses an atomic exchange
+    /// instead of a store, so that the pass sees everything that threads wrote before they raised the flag.
     package borrowing func lower() { _ = isRaised.exchange(false, ordering: .acquiringAndReleasing) }
 }

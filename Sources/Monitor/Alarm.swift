@@ -15,7 +15,8 @@ package struct Alarm: Sendable {
         case faulty
         /// The fault is absent.
         case right
-        /// The value is between two thresholds: it is too small for a fault to begin, and too large for a fault to end.
+        /// The measured value is between the threshold at which a fault begins and the threshold at which it ends, so
+        /// this reading neither begins nor ends a fault.
         case between
     }
 
@@ -91,7 +92,7 @@ package struct AlarmStatus: Sendable, Codable, Hashable {
     package var count = 0
 }
 
-/// What an alarm is about. This determines the texts for the log.
+/// The kind of fault that an alarm reports. The kind determines the texts for the log.
 enum AlarmKind {
     case silence, black, frozen
 

@@ -11,8 +11,8 @@ package struct FrameDetector: Sendable {
     package struct Reading: Sendable, Hashable {
         /// `faulty` if the frame is black.
         package var black: Alarm.Reading
-        /// `faulty` if the frame is the same as the previous frames. A black frame counts as `right` here, because
-        /// there is another alarm for black frames.
+        /// `faulty` if the frame counts as unchanged since the last frame that counted as changed. A frame that is
+        /// black, or almost black, counts as `right` here, because there is another alarm for black frames.
         package var frozen: Alarm.Reading
     }
 
@@ -32,7 +32,7 @@ package struct FrameDetector: Sendable {
     private var last: Reading?
 
     /// Creates a detector. Pixels up to `blackLevel` percent of full brightness count as dark. A frame counts as
-    /// unchanged if at most `frozenLevel` percent of its pixels change.
+    /// unchanged if at most `frozenLevel` percent of its pixels differ from the last frame that counted as changed.
     package init(blackLevel: Double, frozenLevel: Double, isFullRange: Bool) {
         let (black, span) = isFullRange ? (0.0, 255.0) : (16.0, 219.0)
         threshold = UInt8(min(254, max(0, black + blackLevel / 100 * span)))
@@ -50,8 +50,8 @@ package struct FrameDetector: Sendable {
         let isSame =
             rows.count == reference.count
             && Double(Self.changed(rows, reference)) * 100 <= changedPercent * Double(rows.count)
-        // Each frame is compared with the last frame that was different, not with the previous frame, so that a slow
-        // change is noticed, too.
+        // Each frame is compared with `reference`, the last frame that counted as changed, and not with the previous
+        // frame, so that a slow change is noticed, too.
         if !isSame { reference = rows }
         let reading = Reading(black: black, frozen: isSame ? Self.frozen(black) : .right)
         last = reading

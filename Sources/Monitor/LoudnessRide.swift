@@ -30,8 +30,8 @@ struct LoudnessRide: Sendable {
     /// Creates a ride to the target loudness `target`, in LUFS.
     init(target: Double) { self.target = target }
 
-    /// Records the loudness of the input, in LUFS: of the last 400 ms and of the last 3 s. Called for each 100 ms of
-    /// audio.
+    /// Records the loudness of the input, in LUFS: `momentary` is that of the last 400 ms, `shortTerm` that of the last
+    /// 3 s. Must be called for each 100 ms of audio.
     mutating func note(momentary: Double, shortTerm: Double) {
         guard momentary > Self.gate else { return }
         powers.append(Decibels.power(momentary))

@@ -8,8 +8,8 @@ internal import Synchronization
 /// Monitors the program on its way to the encoder. It raises alarms and can adjust the audio to a target loudness.
 ///
 /// About ten frames per second are examined. Adjusted audio keeps its position in the program, so it stays in sync with
-/// the video exactly. It is encoded only a few milliseconds later. Any thread may read the status, without waiting.
-/// Only the program's thread may call the other methods.
+/// the video exactly. Adjusted audio reaches the encoder only a few milliseconds later. Any thread may read the status,
+/// without waiting. Only the program's thread may call the other methods.
 ///
 /// ```swift
 /// var settings = MonitorSettings()
@@ -25,7 +25,8 @@ package final class MonitoredSink: ProgramSink {
         let audio: SilenceDetector
         var frames: FrameDetector
         var chain: LoudnessChain?
-        /// The position after the last sample that the loudness chain has returned; nil before it has returned any.
+        /// The end of the audio that was returned by `process` so far, as a sample position in the program; nil before
+        /// the first audio.
         var given: Int64?
         /// The number of consecutive audio buffers that the loudness chain refused with an error.
         var refusals = 0

@@ -35,8 +35,8 @@ package final class PacketMonitor: Sendable {
     private let audioEnd = Atomic(Int64.max)
     /// The presentation time of the newest frame, in nanoseconds of program time.
     private let videoTime = Atomic(Int64.min)
-    /// If two frames are further apart than this, in nanoseconds, the video itself was interrupted, so missing audio is
-    /// no fault.
+    /// If two consecutive frames are further apart than this, in nanoseconds, the video itself was interrupted, so
+    /// audio that is missing between them is no fault.
     private static let longestFrame: Int64 = 1_000_000_000
     private let logger: Logger
     private let state: Mutex<State>
@@ -59,7 +59,8 @@ package final class PacketMonitor: Sendable {
     /// A snapshot of the status.
     package var status: MonitorStatus { shown.withLock { $0 } }
 
-    /// Receives the next packet of any track. The packet is examined later on another thread, so this returns at once.
+    /// Receives the next packet of any track, and returns at once. Audio packets are examined later on the monitor's
+    /// queue. Frames are not examined: their times only show how long audio has been missing.
     package func take(_ packet: EncodedPacket) {
         let time = packet.ptsNanoseconds
         switch packet.track {
@@ -69,7 +70,8 @@ package final class PacketMonitor: Sendable {
             later { $0.look(at: packet, Timestamp(nanoseconds: time)..<Timestamp(nanoseconds: max(time, end))) }
         case .video:
             let before = videoTime.load(ordering: .relaxed)
-            // Frames come in decoding order, but the alarm needs times that do not decrease.
+            // A frame that is shown before an earlier one is ignored: frames come in decoding order, but the alarm
+            // needs times that do not decrease.
             guard time > before else { return }
             videoTime.store(time, ordering: .relaxed)
             let end = audioEnd.load(ordering: .relaxed)

@@ -4,7 +4,7 @@ internal import Media
 
 /// Detects silent audio by the peak of its samples.
 struct SilenceDetector: Sendable {
-    /// A silence ends when a sample reaches the silence level plus this number of dB.
+    /// Audio counts as no longer silent when a sample reaches the silence level plus this number of dB.
     private static let margin = 6.0
 
     private let silent: Float

@@ -4,11 +4,11 @@ package import Media
 
 /// Computes the settings of libsrt that depend on a stream's rate: the send rate and the buffer sizes.
 ///
-/// libsrt's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a variable rate, so relay sets the rate. It is the
-/// nominal rate of the transport stream or, if that is higher, the measured rate. The rate is measured over a quarter
-/// of the latency. If sending a keyframe takes longer than that, too little of the latency remains for retransmissions.
-/// With an average rate, libsrt dropped packets of the first keyframes at 10 % loss and a latency of 400 ms. The
-/// capacity above the set rate is used for retransmissions.
+/// libsrt's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a variable rate, so relay sets the rate. The set
+/// rate is the nominal rate of the transport stream or, if that is higher, the measured rate. The rate is measured over
+/// a quarter of the latency. If sending a keyframe takes longer than that, too little of the latency remains for
+/// retransmissions. With an average rate, libsrt dropped packets of the first keyframes at 10 % loss and a latency of
+/// 400 ms. The capacity above the set rate is used for retransmissions.
 ///
 /// Times are microseconds.
 package struct SRTBandwidth {
@@ -63,14 +63,15 @@ package struct SRTBandwidth {
     }
 
     /// The rate of the transport stream in bytes per second. Each TS packet of 188 bytes carries 184 bytes. Each access
-    /// unit also needs a PES header and on average half a packet of stuffing. The tables are added.
+    /// unit also needs a PES header and on average half a packet of stuffing. 6000 bytes per second are added for the
+    /// program tables.
     static func nominal(_ description: StreamDescription) -> Int64 {
         var (bits, rates) = (0.0, 0.0)
         if let video = description.video, let frames = video.frameFormat {
-            // A stream with a variable frame rate seldom has more frames per second than this.
+            // For a variable frame rate, 60 frames per second are assumed; few streams have more.
             let rate = video.nominalRate?.value ?? 60
-            // A stream encoded with constant quality has no nominal rate. Most frames need less than 0.15 bits per
-            // pixel.
+            // A stream encoded with constant quality has no nominal bitrate, so 0.15 bits per pixel are assumed; most
+            // frames need less.
             bits += video.bitrate > 0 ? Double(video.bitrate) : Double(frames.width * frames.height) * rate * 0.15
             rates += rate * 130
         }
@@ -95,7 +96,7 @@ package struct SRTBandwidth {
         return 100 / columns + (rows > 1 ? 100 / rows : 0)
     }
 
-    /// Counts the bytes of a frame that was sent at `now`. Frames of a backlog are not counted.
+    /// Counts the bytes of a frame that was sent at `now`. The caller does not count frames of a backlog.
     package mutating func count(bytes: Int, at now: Int64) {
         if now - windowStart >= window {
             peak = max(peak, windowBytes * 1_000_000 / window)

@@ -4,13 +4,13 @@ internal import Media
 
 /// Decides whether a new SRT socket may be created while earlier sockets are still being closed.
 ///
-/// A call of `srt_close` may hang, and each call runs on its own thread. While at most ``maximum`` of these calls are
-/// pending, any number of sockets may be created. While more are pending, one socket per minute is allowed. The number
-/// of threads then grows slowly if libsrt hangs, and SRT still works if single calls never return.
+/// A call of `srt_close` may hang, and each call runs on its own thread. While fewer than ``maximum`` of these calls
+/// are pending, any number of sockets may be created. Otherwise one socket per minute is allowed. The number of threads
+/// then grows slowly if libsrt hangs, and SRT still works if single calls never return.
 struct SRTClosings {
-    /// The maximum number of pending close calls up to which new sockets are not limited.
+    /// The number of pending close calls from which on new sockets are limited.
     static let maximum = 32
-    /// While more than ``maximum`` close calls are pending, one new socket is allowed in each interval of this length.
+    /// While ``maximum`` or more close calls are pending, one new socket is allowed in each interval of this length.
     static let interval = Duration.seconds(60)
 
     /// The number of pending close calls.

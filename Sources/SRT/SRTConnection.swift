@@ -45,7 +45,8 @@ package final class SRTConnection: Sendable {
     /// The counters from libsrt. While the connection is being read, they are at most a second old.
     package var statistics: SRTInputStatistics { state.withLock { $0.statistics } }
 
-    /// Returns the reason why this connection was closed in favor of another one. A second call returns nil.
+    /// Returns the reason why this connection was closed in favor of another sender's connection; nil if it was not. A
+    /// second call returns nil.
     func takeReason() -> String? { state.withLock { $0.reason.take() } }
 
     /// True if no more data can arrive.
@@ -142,12 +143,12 @@ struct TransportStreamCheck {
 
     /// The number of consecutive packets that must have a correct sync byte (ISO/IEC 13818-1, annex G.1).
     private static let packets = 5
-    /// The possible distances of sync bytes: plain packets, packets after a timestamp of four bytes (Blu-ray discs),
-    /// and packets followed by a checksum of 16 bytes (DVB).
+    /// The possible distances of sync bytes, in bytes: plain packets, packets after a timestamp of four bytes (Blu-ray
+    /// discs), and packets followed by a checksum of 16 bytes (DVB).
     private static let packetSizes = [188, 192, 204]
     private static let sync: UInt8 = 0x47
-    /// If no transport stream is recognized in this many bytes, the data is something else. A sender may begin in the
-    /// middle of a packet, or with some messages of another kind, so the limit is not shorter.
+    /// If no transport stream is recognized in this many bytes, the data is something else. The limit is not smaller,
+    /// because a sender may begin in the middle of a packet, or with some messages of another kind.
     static let limit = 16 << 10
 
     /// Returns what is known from `bytes`, which are the first bytes of a stream.

@@ -29,7 +29,8 @@ struct SRTHandshakes {
     /// Forgets a caller that is connected.
     mutating func complete(_ socket: SRTSOCKET) { callers[socket] = nil }
 
-    /// Forgets the callers whose time is over at `now`. Returns the networks of those that are not connected.
+    /// Forgets the callers whose requests were accepted more than ``limit`` before `now`. Returns the networks of those
+    /// that are not connected.
     mutating func takeFailures(at now: Int64, isConnected: (SRTSOCKET) -> Bool) -> [ClientNetwork] {
         let late = callers.filter { now - $0.value.at > Self.limit.inNanoseconds }
         for socket in late.keys { callers[socket] = nil }

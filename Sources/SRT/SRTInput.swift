@@ -43,7 +43,7 @@ package final class SRTInput: Sendable {
         var limit = NoticeLimit()
     }
 
-    /// The time within which the data of a new connection must be recognized as a transport stream.
+    /// The time, in nanoseconds, within which the data of a new connection must be recognized as a transport stream.
     private static let patience = Duration.seconds(15).inNanoseconds
     private static let pollInterval = Duration.milliseconds(10).inNanoseconds
 
@@ -198,7 +198,7 @@ extension SRTInput {
         let socket = try SRTSocket(receiving: url)
         if let local = url.localAddress(for: address) { try socket.bind(to: local, url: url) }
         try socket.connect(to: address, url: url)
-        // libsrt's own time limit is a second shorter.
+        // This limit is a second longer than the time limit for connecting that libsrt itself applies.
         let deadline = clock.now + Duration.milliseconds(url.connectMilliseconds + 1000).inNanoseconds
         while !hasEnded {
             switch socket.condition {

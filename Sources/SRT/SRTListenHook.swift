@@ -40,8 +40,8 @@ final class SRTListenHook: Sendable {
 
     init(_ judge: @escaping @Sendable (SRTCall) -> SRTRejection?) { self.judge = judge }
 
-    /// The C function that libsrt calls (`srt_listen_callback_fn`). Its opaque pointer is a hook, which it does not
-    /// retain.
+    /// The C function that libsrt calls (`srt_listen_callback_fn`). Its opaque pointer points to an ``SRTListenHook``,
+    /// which the function does not retain.
     static let callback:
         @convention(c) (
             UnsafeMutableRawPointer?, SRTSOCKET, CInt, UnsafePointer<sockaddr>?, UnsafePointer<CChar>?

@@ -13,7 +13,7 @@ final class SRTListener: Sendable {
         var socket: SRTSocket?
         var handshakes = SRTHandshakes()
         var rejections: UInt64 = 0
-        /// Messages that were not reported yet, each with the number of its repetitions.
+        /// Messages that were not reported yet, each with the number of times that it occurred.
         var untold: [String: UInt64] = [:]
         var limit = NoticeLimit()
         /// A warning that must be reported even if the limit of messages is reached.
@@ -33,8 +33,8 @@ final class SRTListener: Sendable {
     private let state = Mutex(State())
 
     /// Creates a listener with the port and the shared options of `url`. The port is not open yet. Callers' wrong
-    /// stream IDs and passphrases are counted in `keys`. `notice` is called with messages for an operator, at most 21
-    /// times a minute.
+    /// stream IDs and passphrases are counted in `keys`. `notice` is called with messages for an operator: at most 21
+    /// times a minute, and in addition for each warning of `keys`.
     init(
         like url: SRTURL, keys: StreamKeyGuard, clock: any MonotonicClock,
         notice: @escaping @Sendable (String) -> Void
@@ -128,8 +128,8 @@ extension SRTListener {
     ) -> SRTRejection? {
         if !asked.isStream { return .notSupported }
         if asked.mode == .request { return .badMode }
-        // libsrt needs the decision at once, so a caller that guesses stream IDs cannot be made to wait. Above the
-        // limit only some of its network's requests are considered, and all others are rejected.
+        // libsrt needs the decision at once, so a caller that guesses stream IDs cannot be made to wait. If too many
+        // wrong stream IDs came from a network, only some of its requests are considered, and all others are rejected.
         guard keys.admits(network) else { return .tooMany }
         return reception(for: asked).map { $0.judge(call) } ?? .notFound
     }

@@ -157,7 +157,7 @@ extension SRTOptionValue {
         switch self {
         case .integer(let number): Swift.withUnsafeBytes(of: number, body)
         case .wide(let number): Swift.withUnsafeBytes(of: number, body)
-        // Most options accept a C++ bool or an int, but some accept only an int.
+        // A flag is passed as an int: most options accept a C++ bool or an int, but some accept only an int.
         case .flag(let flag): Swift.withUnsafeBytes(of: CInt(flag ? 1 : 0), body)
         case .linger(let seconds):
             Swift.withUnsafeBytes(of: Glibc.linger(l_onoff: seconds > 0 ? 1 : 0, l_linger: seconds), body)

@@ -54,9 +54,9 @@ package final class SRTServer: Sendable {
     /// ``shared`` it includes callers of listening outputs that did so.
     package var wrongKeys: UInt64 { keys.wrongKeys }
 
-    /// Starts to receive the stream of the listening input at `url`, whose host is `address`. If this opens the port,
-    /// `notice` is called with messages about the port for an operator, on any thread. Throws if the port cannot be
-    /// opened, or if the server already receives this stream.
+    /// Starts to receive the stream of the listening input at `url`. `address` is the local address that the host in
+    /// `url` stands for. If this opens the port, `notice` is called with messages about the port for an operator, on
+    /// any thread. Throws if the port cannot be opened, or if the server already receives this stream.
     func receive(
         _ url: SRTURL, at address: HostAddress, notice: @escaping @Sendable (String) -> Void
     ) throws(OutputFailure) -> Registration {

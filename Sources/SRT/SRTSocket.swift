@@ -176,8 +176,8 @@ extension SRTSocket {
         let clock = SystemClock()
         let deadline = clock.now + Self.patienceWithClosings.inNanoseconds
         while true {
-            // This must be read before the call of `srt_listen`. A close that completes during the call may have been
-            // the reason why the call failed.
+            // The number of sockets that are being closed must be read before the call of `srt_listen`. A close that
+            // completes during the call may have been the reason why the call failed.
             let isClosing = Self.closings.withLock { $0.count } > 0
             if srt_listen(handle, CInt(clamping: url.maximumCallers)) != SRT_ERROR { return }
             guard isClosing, srt_getlasterror(nil) == SRT_EDUPLISTEN.rawValue, clock.now < deadline else {

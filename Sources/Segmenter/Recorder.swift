@@ -184,7 +184,8 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         }
     }
 
-    /// Handles at most `count` packets; returns whether the queue is empty. After the end, the packets are discarded.
+    /// Handles at most `count` packets; returns whether the queue is empty. After the end of the recording, the packets
+    /// are discarded.
     private func take(_ count: Int, _ engine: isolated RecorderEngine) -> Bool {
         if isOver.withLock({ $0 }) { packets.removeAll() }
         for _ in 0..<count {
@@ -205,7 +206,7 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .nanoseconds(Int(rest))) { once.call() }
     }
 
-    /// Ends at once: discards the queued packets and closes the open file properly.
+    /// Ends the recording at once: discards the queued packets and closes the open file properly.
     package func stop() {
         packets.removeAll()
         engine.post { self.end($0) }

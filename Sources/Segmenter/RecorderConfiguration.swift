@@ -6,11 +6,11 @@ package import Archive
 package struct RecorderConfiguration: Sendable {
     /// The directory for the files.
     package var directory: RecordDirectory
-    /// The channel's name, with which each file name begins.
+    /// The channel's name. It is stored in each file, and the standard names of files begin with it.
     package var channel: String
     /// The length of a file; nil if files end only at the times given to ``Recorder/cut(at:)``.
     package var length: SegmentLength?
-    /// The maximum media time that is lost in a crash.
+    /// The media time in one fragment. A crash loses little more than this.
     package var fragmentDuration: Duration
     /// The maximum size of the queue, in bytes of payload; the queue fills while the disk is too slow.
     package var queueLimitBytes: Int
@@ -32,7 +32,7 @@ package struct RecorderConfiguration: Sendable {
     package var isClockAligned = false
     /// The local time's offset from UTC in seconds, for names and for cuts by the wall clock.
     package var localOffset: WallClockGrid.Offset = { _ in 0 }
-    /// The encoder's delay, for a live program.
+    /// The encoder's delay: how much later than its program time a packet of a live program arrives.
     package var encoderDelay = Duration.zero
     /// The longest expected time between two keyframes.
     package var gop = Duration.seconds(2)

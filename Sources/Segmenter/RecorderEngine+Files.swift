@@ -21,7 +21,8 @@ extension RecorderEngine {
         }
     }
 
-    /// Logs that the previous file became longer than planned, if no keyframe arrived in time.
+    /// Logs that the previous file became longer than planned by more than two GOPs, because no keyframe arrived in
+    /// time.
     private func sayLate(_ start: SegmentStart) {
         guard start.lateness > 2 * configuration.gop.inNanoseconds else { return }
         let late = DurationText(.nanoseconds(start.lateness))
@@ -136,7 +137,8 @@ extension RecorderEngine {
         return max(end, newest + SegmentFile.patience)
     }
 
-    /// Writes packets that have waited for half a second for the packet that should end their fragment.
+    /// Writes packets that have waited too long for the packet that should end their fragment: as long as a fragment
+    /// lasts, plus ``SegmentFile/patience``.
     func writeOverdue() {
         guard let file, untilOverdue == 0 else { return }
         do {
@@ -155,7 +157,8 @@ extension RecorderEngine {
         closing = .stop
     }
 
-    /// Requests that the open file is made durable, if the time for this has come. Throws an earlier failure.
+    /// Requests that the open file is made durable, if the time for this has come. Throws if an earlier request for
+    /// this file has failed.
     private func synchronise(_ file: SegmentFile) throws(FileFailure) {
         let synchroniser = environment.synchroniser
         // The failure stays in the synchroniser, because it is also needed when the file is closed.
@@ -197,8 +200,8 @@ extension RecorderEngine {
         environment.closer.close(file)
     }
 
-    /// Adds the marks as chapters to the file. A file without visible media gets no chapters, because it will be
-    /// removed.
+    /// Adds the marked moments that are within the file's program times to the file as chapters. A file without visible
+    /// media gets no chapters, because it will be removed.
     private func takeMoments(to file: SegmentFile) {
         guard file.start < file.recordedEnd else { return }
         let frame = description.video?.nominalRate?.timeBase.rescale(1, to: .nanoseconds) ?? 1

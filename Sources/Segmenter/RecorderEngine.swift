@@ -35,7 +35,7 @@ actor RecorderEngine: QueueActor {
     /// The description of the newest file's tracks.
     private(set) var description: StreamDescription
     var cutter: any SegmentCutting
-    /// The reason that is recorded for the end of a file when packets have stopped arriving.
+    /// The reason that is recorded for the end of a file when the program pauses or ends.
     var closing = SegmentEnding.stop
     /// Whether the recording is ending for good.
     private(set) var isFinishing = false
@@ -47,7 +47,7 @@ actor RecorderEngine: QueueActor {
     /// The number of the current gap's frames that the queue still counts in ``RecorderQueue/uncounted``.
     private var refusedFrames = 0
     var sequence: Int?
-    /// The directory's generation when the last file was created. It counts the changes of the directory's file system.
+    /// The directory's generation, which counts the changes of its file system, when the last file was created.
     var generation = 0
     var latency = LatencyHistogram()
     var nextSync = Int64.min
@@ -158,7 +158,8 @@ actor RecorderEngine: QueueActor {
             switch action {
             case .open(let start):
                 // If the coding changes, this keyframe comes from another sender, and the previous sender might have
-                // broken off in the middle of reordered frames.
+                // broken off in the middle of reordered frames. Frames of the old file that come after a missing frame
+                // are then left out.
                 if !description.updated(by: start.keyframe).isIdentical(to: description) { leaveOutDisordered() }
                 if let shown = start.shown, shown.continues { file?.end(at: shown.time) }
                 let hadFile = file != nil

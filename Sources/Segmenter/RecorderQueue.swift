@@ -156,7 +156,8 @@ final class RecorderQueue: Sendable {
     }
 
     /// Records that the recorder writes nothing before a packet of decoding time `time`, in nanoseconds, so that it
-    /// need not be woken earlier. Nil means that it has to see packets soon.
+    /// need not be woken earlier. Nil means that the recorder does not collect packets for a fragment and must be woken
+    /// soon.
     func collect(until time: Int64?) { state.withLock { $0.fragmentEnd = time } }
 
     /// Removes and returns the oldest item. Nil means that the queue is empty, which ends the scheduled drain.

@@ -36,18 +36,18 @@ package struct RecorderStatus: Sendable, Codable {
     package var lastFinished: String?
     /// Frames on disk, in all files.
     package var framesWritten = 0
-    /// Whether anything of this run is on disk: frames, or the audio of a program without video.
+    /// Whether this recorder has written any media to the disk: frames, or the audio of a program without video.
     package var hasMedia = false
     /// Frames that were left out at the end of files, because frames before them in presentation order never arrived.
     /// This happens when a sender breaks off.
     package var incompleteFrames = 0
-    /// Gaps since the start.
+    /// The number of gaps that have ended since the recorder was created.
     package var gapCount = 0
-    /// The number of gaps by cause.
+    /// The number of gaps that have ended, by cause.
     package var gapCauses: [RecordingGap.Cause: Int] = [:]
     /// Frames missing in all gaps, including the current one.
     package var gapFrames = 0
-    /// The last gaps, at most 100.
+    /// The newest gaps that have ended, at most 100.
     package var gaps: [RecordingGap] = []
     /// The last failure, in words.
     package var lastError: String?
@@ -57,7 +57,7 @@ package struct RecorderStatus: Sendable, Codable {
     package var queueBytes = 0
     /// Queued media time, in milliseconds.
     package var queueMilliseconds: Int64 = 0
-    /// How long writes take.
+    /// How long it takes to write a fragment to the open file.
     package var writeLatency = WriteLatencyStatus()
     /// How long it takes to make an open file durable while the recorder writes.
     package var syncLatency = WriteLatencyStatus()
@@ -76,7 +76,7 @@ package struct RecorderStatus: Sendable, Codable {
         lastError = reason
     }
 
-    /// Adds a gap that has ended.
+    /// Adds `gap`, which has ended, to the counters and to ``gaps``.
     mutating func count(_ gap: RecordingGap) {
         gapCount += 1
         gapCauses[gap.cause, default: 0] += 1

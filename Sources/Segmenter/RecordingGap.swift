@@ -49,7 +49,7 @@ extension RecordingGap {
 
     /// Creates the gap of a file if only the part `kept` of it is on the disk; nil if nothing is missing. `written`
     /// describes what was written to the file. When a disk fails, data is lost that the operating system had not
-    /// written to it yet. Only the file itself shows how much was lost.
+    /// written to the disk yet. Only the file itself shows how much was lost.
     init?(lostOf written: SegmentRecord, kept: Kept) {
         switch kept {
         case .all: return nil
@@ -89,7 +89,7 @@ extension SegmentRecord {
     }
 
     /// Returns the file's record if only the part `kept` is on the disk. `fileName` and `bytes` are the file's name and
-    /// size there.
+    /// size on the disk.
     func shortened(to kept: RecordingGap.Kept, fileName: String, bytes: Int64) -> SegmentRecord {
         var record = self
         (record.fileName, record.bytes) = (fileName, bytes)

@@ -76,7 +76,8 @@ struct SegmentDating {
         date(at: keyframe.ptsNanoseconds, now: now, queued: queued)
     }
 
-    /// Returns the same for a file whose first visible frame is at program time `begin`, in nanoseconds.
+    /// Returns what ``date(_:now:queued:)`` returns, for a file whose first visible frame is at program time `begin`,
+    /// in nanoseconds.
     mutating func date(at begin: Int64, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
         let shift = shift(at: begin, now, queued)
         programStart = (programStart ?? 0) + shift

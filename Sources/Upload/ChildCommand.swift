@@ -6,7 +6,7 @@ internal import SystemPackage
 
 /// Runs a program until it ends, at low priority and with a time limit.
 package struct ChildCommand: Sendable {
-    /// The result of a run.
+    /// How a run of the program ended, and what the program wrote.
     package struct Outcome: Sendable {
         /// Whether the program exited with status 0.
         package var isSuccess: Bool
@@ -14,9 +14,9 @@ package struct ChildCommand: Sendable {
         package var status: Int32?
         /// How the program ended, in words.
         package var ending: String
-        /// The last part of the program's standard output.
+        /// The last 16 KiB of the program's standard output.
         package var output: String
-        /// The last part of the program's standard error.
+        /// The last 16 KiB of the program's standard error.
         package var errors: String
     }
 
@@ -25,12 +25,12 @@ package struct ChildCommand: Sendable {
     var arguments: [String]
     /// Environment variables for the program, in addition to those of this process.
     var environment: [String: String] = [:]
-    /// The time limit.
+    /// How long the program may run before it is ended.
     var limit: Duration
 
-    /// How many bytes of a program's output are kept.
+    /// How many bytes of a program's standard output are kept, and as many of its standard error: the last ones.
     private static let mostBytes = 16 << 10
-    /// How long a program has to end before it gets SIGKILL; rclone takes up to a second.
+    /// How long a program may take to end after SIGTERM before it gets SIGKILL; rclone takes up to a second.
     private static let grace = Duration.seconds(1)
 
     /// Creates a command that runs `program`, which is an absolute path, for at most `limit`.
@@ -89,8 +89,8 @@ package struct ChildCommand: Sendable {
 
     private func execute(_ input: FileDescriptor) async throws -> Outcome {
         var options = PlatformOptions()
-        // The program gets its own process group. Ctrl-C then reaches only relay, and processes that the program
-        // started end with the program.
+        // The program gets its own process group. Ctrl-C then reaches only relay. When relay ends the program, it also
+        // ends the processes that the program started.
         options.processGroupID = 0
         options.teardownSequence = [
             .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: Self.grace)

@@ -16,7 +16,8 @@ struct CommandDelivery: SegmentDelivery {
     private let program: String
     private let limit: Duration
 
-    /// Creates a delivery by the command at `path`, which must exist. Its time limit for each file is `limit`.
+    /// Creates a delivery by the command at `path`, which must exist. For each file, the command may run for up to
+    /// `limit`.
     init(_ path: String, limit: Duration = .seconds(600)) throws(UploadRefusal) {
         guard ChildCommand.canRun(path) else {
             throw UploadRefusal("--on-segment takes the path of a program, and \(path) cannot be run.")

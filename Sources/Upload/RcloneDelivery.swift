@@ -10,8 +10,8 @@ final class RcloneDelivery: SegmentDelivery {
     private let rclone: String
     private let remote: RcloneRemote
     private let limit: String?
-    /// The hash by which files are compared. It is nil until rclone has reported the remote's hashes, and empty if the
-    /// remote supports none.
+    /// The name of the hash by which files are compared, such as `sha256`. It is nil until rclone has reported the
+    /// remote's hashes, and empty if the remote supports none.
     private let hash = Mutex<String?>(nil)
 
     /// The first of these hashes that the remote supports is used. If the remote supports none of them, any hash that
@@ -24,7 +24,7 @@ final class RcloneDelivery: SegmentDelivery {
     /// The time limit for a copy, long enough for slow connections; rclone itself ends a connection that stalls.
     private static let copyingLimit = Duration.seconds(24 * 3600)
 
-    /// Uploads to `remote`; `limit` is the value for rclone's `--bwlimit`.
+    /// Creates a delivery to `remote`; `limit` is the value for rclone's `--bwlimit`, or nil for no limit.
     init(_ remote: RcloneRemote, limit: String?) throws(UploadRefusal) {
         guard let rclone = Self.search(for: "rclone") else {
             throw UploadRefusal("--upload needs rclone, which is not installed: apt-get install rclone.")
@@ -40,8 +40,9 @@ final class RcloneDelivery: SegmentDelivery {
             .first { $0.hasPrefix("/") && access($0, X_OK) == 0 }
     }
 
-    /// Asks rclone about the remote. Throws if rclone does not know the remote or does not accept the limit. Returns
-    /// the reason if rclone fails for another reason, for example because the remote cannot be reached now.
+    /// Asks rclone about the remote. Throws if rclone does not know the remote or does not accept the bandwidth limit.
+    /// If rclone fails for another reason, for example because the remote cannot be reached now, returns this reason.
+    /// Returns nil if rclone succeeds.
     func check() async throws(UploadRefusal) -> String? {
         do {
             let nothing = try FileDescriptor.open("/dev/null", .readOnly)
@@ -68,7 +69,8 @@ final class RcloneDelivery: SegmentDelivery {
     {
         let hash = try await hashType(lock.file)
         let place = remote.place(of: segment.name)
-        // Without a hash, rclone would compare only sizes, but a file of the same size can have another content.
+        // If the remote supports no hash, `--ignore-times` makes rclone copy the file in any case. With `--checksum`,
+        // rclone would then compare only sizes, but a file of the same size can have another content.
         let comparison = hash.isEmpty ? "--ignore-times" : "--checksum"
         try await run(["copyto", comparison, path, place], Self.copyingLimit, lock.file)
         return Delivered(place: place, text: try await verify(segment, path, place, hash, lock.file))
@@ -107,7 +109,7 @@ final class RcloneDelivery: SegmentDelivery {
         -> String
     {
         // rclone itself retries only a few times and only for a short time, because the uploader also retries, and logs
-        // it.
+        // each failure.
         let flags =
             ["--ask-password=false", "--retries=1", "--low-level-retries=2", "--contimeout=15s", "--timeout=60s"]
             + ["--stats=0"] + (limit.map { ["--bwlimit=\($0)"] } ?? [])

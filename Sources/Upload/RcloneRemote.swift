@@ -45,7 +45,7 @@ package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
         return path.hasSuffix("/") ? remote + path + name : "\(remote)\(path)/\(name)"
     }
 
-    /// Returns the folder `name` in this one.
+    /// Returns the destination that is the folder `name` within this destination.
     func folder(_ name: String) -> RcloneRemote {
         var folder = self
         folder.path = String(place(of: name).dropFirst(remote.count))

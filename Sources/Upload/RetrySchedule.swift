@@ -12,16 +12,17 @@ internal import Media
 struct RetrySchedule {
     private struct Entry {
         var tries = 0
-        /// The time from which the file can be tried again.
+        /// The time from which on the file can be tried again, in nanoseconds.
         var due = Int64.min
-        /// When the first of the current failures occurred; nil if the file was only postponed.
+        /// When the file first failed since it was last postponed, in nanoseconds; nil if its last try was postponed.
         var failingSince: Int64?
     }
 
     private var entries: [String: Entry] = [:]
-    /// No file is tried before this time.
+    /// No file is tried before this time, in nanoseconds.
     private var gate = Int64.min
-    /// Consecutive failed tries, of any file.
+    /// The number of tries, of any file, that failed or were postponed since the last success or the last call of
+    /// ``hurry()``.
     private(set) var failedTries = 0
 
     /// Records a failed try of the file `name` at `now`. `name` is nil if the failure came before a file was chosen.
@@ -43,10 +44,10 @@ struct RetrySchedule {
         forget(name)
     }
 
-    /// Forgets the file `name`, which must not be uploaded any more.
+    /// Forgets the failures of the file `name`, because the file was uploaded, was given up or is not there.
     mutating func forget(_ name: String) { entries[name] = nil }
 
-    /// Allows all files to be tried immediately, and makes the waits short again.
+    /// Allows all files to be tried immediately, and begins again with the shortest waits.
     mutating func hurry() {
         (failedTries, gate) = (0, .min)
         for name in entries.keys {
@@ -55,7 +56,7 @@ struct RetrySchedule {
         }
     }
 
-    /// The files that have failed. All other files are tried before them.
+    /// The files whose last try failed or was postponed. All other files are tried before them.
     var tried: Set<String> { Set(entries.keys) }
 
     /// Returns the failed file that can be tried again at `now`; nil if no file is due. If several are due, it is the
@@ -74,7 +75,8 @@ struct RetrySchedule {
         entries.values.map(\.due).min().map { $0 > now ? .nanoseconds($0 - now) : .zero }
     }
 
-    /// Returns the number of failed tries of the file `name`.
+    /// Returns the number of tries of the file `name` that failed or were postponed since it began to fail, or since
+    /// the last call of ``hurry()``.
     func tries(of name: String) -> Int { entries[name]?.tries ?? 0 }
 
     /// The number of files that fail, and when the file that has failed for the longest time began to fail.

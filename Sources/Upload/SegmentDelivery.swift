@@ -4,8 +4,8 @@ internal import Catalogue
 
 /// Delivers finished files: to a remote, or through a command.
 protocol SegmentDelivery: Sendable {
-    /// Delivers the file of `segment` at the absolute path `path`. Every program that it runs holds `lock`. If the task
-    /// is cancelled, the running program ends.
+    /// Delivers the file of `segment` at the absolute path `path`. Every program that the delivery runs holds `lock`.
+    /// If the task is cancelled, the running program ends.
     func deliver(_ segment: CatalogueSegment, at path: String, holding lock: UploadLock) async throws(DeliveryFailure)
         -> Delivered
 }

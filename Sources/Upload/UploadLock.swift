@@ -7,9 +7,9 @@ internal import SystemPackage
 
 /// Makes sure that only one file of a channel is uploaded at a time, even by several processes.
 ///
-/// It is an advisory lock on an open file. Each program that is run for an upload inherits the file as its standard
-/// input. So if a program continues after relay was killed, it keeps the lock until it ends, and the next relay does
-/// not write to the same target.
+/// The lock is an advisory lock on an open file. Each program that is run for an upload inherits the file as its
+/// standard input. So if a program continues after relay was killed, the program keeps the lock until it ends, and the
+/// next run of relay does not write to the same target in the meantime.
 final class UploadLock: Sendable {
     /// The open file; valid while this object exists.
     let file: SystemPackage.FileDescriptor

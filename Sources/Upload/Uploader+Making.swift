@@ -6,7 +6,7 @@ internal import Dispatch
 package import Logging
 internal import Synchronization
 
-/// The target of finished files.
+/// Where finished files are delivered.
 package enum UploadTarget: Sendable, Equatable {
     /// The files are copied to an rclone remote. `limit` is the value of rclone's `--bwlimit`; nil for no limit.
     case remote(RcloneRemote, limit: String?)

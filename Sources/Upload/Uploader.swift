@@ -31,7 +31,8 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         var oldest: UTCTime?
         var work: Task<Void, Never>?
         var nap: Task<Void, Never>?
-        /// Whether a file has arrived since the last check, so that the next wait is skipped.
+        /// Whether a file, an operator's order or the end of the recording has come since the waiting files were last
+        /// checked, so that the next wait is skipped.
         var isWoken = false
         /// Whether the log already says that a file has failed for a long time.
         var isAlarmed = false
@@ -54,7 +55,8 @@ package final class Uploader: RecordingObserver, RetentionVeto {
     private let sleep: @Sendable (Duration) async -> Void
     private let clock: any MonotonicClock
     private let logger: Logger
-    // The queue for calls that wait for the disk, because all tasks share the threads of Swift concurrency.
+    // The queue for calls that wait for the disk. A task must not wait for the disk itself, because all tasks share the
+    // threads of Swift concurrency.
     private let queue: DispatchQueue
     private let (wakes, waker) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let state = Mutex(State())
@@ -180,7 +182,7 @@ package enum UploadOrder: Sendable, Equatable {
 // MARK: The work
 
 extension Uploader {
-    /// Uploads until no file waits.
+    /// Uploads files until no file waits, or until the waiting files are left to the next start.
     private func drain() async {
         while !Task.isCancelled, !state.withLock({ $0.isLeft }) {
             let wasWoken = state.withLock { state in
@@ -193,8 +195,8 @@ extension Uploader {
                 guard await nap(for: pause) else { return }
                 continue
             }
-            // If another disk is mounted in place of this one in the meantime, the directory's generation differs
-            // later. A file that is missing on the other disk is not gone.
+            // The directory's generation is remembered, because it changes if another disk is mounted in place of this
+            // one before the file is uploaded. A file that is missing on the other disk is not gone.
             let generation = directory.generation
             guard let backlog = await look() else {
                 note(DeliveryFailure("the catalogue cannot be used now"), of: nil)
@@ -212,8 +214,8 @@ extension Uploader {
         }
     }
 
-    /// Returns the waiting files. The next file is the oldest one that was not tried yet; if there is no such file, it
-    /// is the failed file that is due.
+    /// Returns how many files wait, and which one is next: the oldest file that was not tried yet or, if there is no
+    /// such file, the failed file that is due.
     private func look() async -> UploadBacklog? {
         let (tried, due) = state.withLock { ($0.schedule.tried, $0.schedule.next(at: clock.now)) }
         var backlog = await look(besides: tried)
@@ -260,7 +262,7 @@ extension Uploader {
         }
     }
 
-    /// Takes the lock; returns nil if the file no longer exists.
+    /// Takes the channel's upload lock; returns nil if the file `name` no longer exists.
     private func prepare(_ name: String) async throws(DeliveryFailure) -> UploadLock? {
         let result = await withCheckedContinuation { continuation in
             queue.async { [directory, channel] in
@@ -275,7 +277,7 @@ extension Uploader {
     }
 
     private static func prepare(_ name: String, _ directory: RecordDirectory, _ channel: String) throws -> UploadLock? {
-        // If the disk is not mounted, every file would seem to be gone.
+        // This throws if the disk is not mounted, because every file would then seem to be gone.
         try directory.checkMount()
         guard access("\(directory.path)/\(name)", F_OK) == 0 || errno != ENOENT else { return nil }
         guard let lock = try UploadLock(directory: directory.path, channel: channel) else {
@@ -297,7 +299,8 @@ extension Uploader {
             metadata: ["segment": "\(segment.name)", "bytes": "\(segment.bytes)"])
     }
 
-    /// Logs a failure if its cause is new, and logs an error once when a file has failed for longer than ``alarmTime``.
+    /// Records a failed or postponed try, and logs it; a cause that was logged before is logged at debug level only. If
+    /// a file has failed for longer than ``alarmTime``, this is logged as an error once.
     private func note(_ failure: DeliveryFailure, of name: String?) {
         let (text, now) = (failure.description, clock.now)
         let metadata: Logger.Metadata = name.map { ["segment": "\($0)"] } ?? [:]
@@ -323,11 +326,11 @@ extension Uploader {
         }
     }
 
-    /// Waits for `time`. The end of the process, an operator's order or a new file interrupts the wait. Returns false
+    /// Waits for `time`. A call of ``finish(_:)``, an operator's order or a new file interrupts the wait. Returns false
     /// if the waiting files are left to the next start.
     private func nap(for time: Duration) async -> Bool {
-        // The check and the start of the wait happen under one lock. If the process begins to end at this moment, its
-        // end either interrupts the wait or is noticed by this check.
+        // The check and the start of the wait happen under one lock. If ``finish(_:)`` is called at this moment, the
+        // call either interrupts the wait or is noticed by this check.
         let (nap, isNews) = state.withLock { state -> (Task<Void, Never>?, Bool) in
             if state.isEnding, state.schedule.failedTries >= Self.lastTries {
                 defer { state.isLeft = true }

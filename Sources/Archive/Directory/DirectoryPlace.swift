@@ -31,7 +31,7 @@ final class DirectoryPlace: Sendable {
         state = Mutex(State(fileSystem: fileSystem, mark: mark, mountPoint: mountPoint, notedTemplates: notedTemplates))
     }
 
-    /// The current facts.
+    /// What is known about the file system now.
     var now: State { state.withLock { $0 } }
 
     /// Records that the directory is now on `fileSystem`, which is mounted at `mountPoint`, and that it contains the

@@ -20,7 +20,7 @@ struct DirectoryWalk: Sendable {
     private var levels: [Level] = []
     /// The subdirectories of the directory that is being read, as far as they were found.
     private var below: [Level] = []
-    /// Where to continue in the directory that is being read; 0 at its beginning.
+    /// The number of telldir(3) at which to continue in the directory that is being read; 0 at its beginning.
     private var place = 0
     /// How many entries were read in all rounds.
     private(set) var entries = 0
@@ -59,7 +59,7 @@ struct DirectoryWalk: Sendable {
         while true {
             if entries >= last {
                 let here = telldir(stream)
-                // If the file system has no such numbers, the directory is read to its end now.
+                // If telldir(3) returns no usable number on this file system, the directory is read to its end now.
                 if here != 0, here != -1 {
                     place = here
                     return
@@ -80,7 +80,7 @@ struct DirectoryWalk: Sendable {
         }
     }
 
-    /// Continues with the next directory.
+    /// Ends the directory that is being read, and continues with the next one of the round.
     private mutating func leave() {
         if !levels.isEmpty { levels.removeLast() }
         levels.insert(contentsOf: below, at: 0)

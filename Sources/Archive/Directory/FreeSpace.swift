@@ -3,14 +3,14 @@
 internal import Glibc
 internal import Media
 
-/// Returns how much space an unprivileged process can still use.
+/// Measures how much space of a file system an unprivileged process can still use.
 package protocol FreeSpaceProbe: Sendable {
     /// Returns the space on the file system of `path`, which must be writable. Can block for as long as the file system
     /// does.
     func space(at path: String) throws(FileFailure) -> DiskSpace
 }
 
-/// The size of a file system.
+/// The size of a file system, and how much of it is free.
 package struct DiskSpace: Sendable, Equatable {
     /// Bytes that an unprivileged process can still use.
     package var free: Int64
@@ -47,7 +47,8 @@ package struct SystemFreeSpace: FreeSpaceProbe {
         return DiskSpace(
             free: Self.bytes(UInt64(info.f_bavail), UInt64(info.f_frsize)),
             capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)), fileSystem: UInt64(place.st_dev),
-            // A file system that creates inodes when they are needed, such as btrfs, reports that it has 0 inodes.
+            // A total of 0 inodes means that there is no limit: a file system that creates inodes when they are needed,
+            // such as btrfs, reports this.
             freeFiles: info.f_files > 0 ? Int64(clamping: info.f_favail) : nil)
     }
 

@@ -5,11 +5,11 @@ internal import Media
 
 /// Whether a record directory must be on a mounted disk.
 package enum MountRule: Sendable, Hashable {
-    /// The directory must be on a mounted disk if the memory contains it, because it was on a mounted disk before.
+    /// The directory must be on a mounted disk if ``MountMemory`` contains it, because it was on a mounted disk before.
     case remembered
     /// The directory must be on a mounted disk: nothing is recorded until a disk is mounted there.
     case required
-    /// The directory can be on any file system, and its entry is removed from the memory.
+    /// The directory can be on any file system, and its entry is removed from the ``MountMemory``.
     case ignored
 }
 
@@ -44,7 +44,8 @@ package struct MountMemory: Sendable {
         }
     }
 
-    /// Returns the entry of the record directory `path`.
+    /// Returns the entry of the record directory `path`; nil if the memory has no such entry, or if the entry cannot be
+    /// read.
     func recall(_ path: String) -> Entry? {
         guard let file = file(of: path), let descriptor = try? FileDescriptor.open(readOnly: file),
             let size = try? descriptor.size(), size < Self.mostBytes,

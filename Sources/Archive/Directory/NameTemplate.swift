@@ -87,7 +87,8 @@ package struct NameTemplate: Sendable, Hashable {
         return .calendar(field)
     }
 
-    /// Checks that a name stays in the directory, and that all file systems accept it.
+    /// Throws if files named by this template, whose text is `text`, could be outside of the record directory, or if
+    /// some file systems do not accept the names.
     private func checkPath(_ text: String) throws(TextFailure) {
         let components = sample.split(separator: "/", omittingEmptySubsequences: false)
         guard components.allSatisfy({ !$0.isEmpty && $0.first != "." }) else {
@@ -101,8 +102,8 @@ package struct NameTemplate: Sendable, Hashable {
             text.unicodeScalars.allSatisfy({
                 $0.value >= 32 && $0.value != 127 && !"\\:*?\"<>|".unicodeScalars.contains($0)
             }),
-            // In Swift, a slash or dot and a combining mark after it are one Character. The operating system still
-            // treats the slash or dot as one.
+            // A slash or dot with a combining mark after it is refused, too: in Swift both are one Character, but the
+            // operating system still sees a slash or dot.
             !text.contains(where: { character in
                 character.utf8.count > 1 && (character.utf8.first == 0x2F || character.utf8.first == 0x2E)
             })

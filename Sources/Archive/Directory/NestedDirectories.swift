@@ -14,7 +14,8 @@ extension RecordDirectory {
     /// Whether `inner` is `outer` or in it; both are absolute paths without symbolic links.
     private static func isWithin(_ inner: String, _ outer: String) -> Bool {
         if inner == outer || inner.hasPrefix(outer == "/" ? outer : outer + "/") { return true }
-        // A directory that is mounted at two places has the same number at both.
+        // `inner` and the directories above it are also compared with `outer` by device and inode number, because a
+        // directory that is mounted at two places has the same numbers at both.
         guard let identity = FileIdentity(outer) else { return false }
         var place = inner[...]
         while let slash = place.lastIndex(of: "/"), place != "/" {
@@ -34,7 +35,8 @@ extension RecordDirectory {
                 defer { free(found) }
                 return missing.reversed().reduce(String(cString: found), appending)
             }
-            // Without a slash only `.` is left, which cannot be found if the current directory was removed.
+            // If no slash is left, `place` is `.`, and not even this directory was found, because the current directory
+            // was removed. `path` is then returned unchanged.
             guard let slash = place.lastIndex(of: "/") else { return path }
             missing.append(place[place.index(after: slash)...])
             place = String(place[..<slash])

@@ -22,7 +22,7 @@ package final class OpenNames: Sendable {
         var open: [String] = []
         /// The paths of subdirectories, with a slash at the end.
         var directories: [String] = []
-        /// Whether the directory is itself a record directory.
+        /// Whether the directory contains an entry that occurs only in a record directory.
         var isArchive = false
     }
 

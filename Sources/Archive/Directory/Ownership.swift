@@ -71,8 +71,9 @@ package final class Ownership: Sendable {
         return verdict == .ours
     }
 
-    /// Whether `fileName` can be a recording of the channel, even if its content is damaged or cannot be read now. It
-    /// cannot if anything shows that the file belongs to another channel, or that relay did not record it.
+    /// Whether `fileName` can be a recording of the channel, even if its content is damaged or cannot be read now. The
+    /// result is false if the name or the content shows that the file belongs to another channel, or that relay did not
+    /// record it.
     package func mayOwn(_ fileName: String) -> Bool {
         guard let match = match(fileName) else { return false }
         guard let file = try? directory.open(recording: fileName), let verdict = try? verdict(on: file, fileName, match)

@@ -21,8 +21,8 @@ extension RecordDirectory {
         let path = trimmed(path)
         let place = DirectoryPlace(try FileSystemNumber(of: path), notedTemplates: notedTemplates(in: path))
         let directory = RecordDirectory(path: path, place: place)
-        // Opening the directory shows whether it can be read. Listing its files would take longer the more files there
-        // are.
+        // The directory is opened to find out whether it can be read. It is not listed, which would take longer the
+        // more files there are.
         guard let stream = opendir(directory.path) else {
             throw FileFailure("read directory", directory.path, code: errno)
         }
@@ -81,7 +81,7 @@ extension RecordDirectory {
     /// (`01-12-2026` comes before `30-11-2026`). If there is such a name, all files are sorted by the time at which
     /// they ended.
     ///
-    /// `others` are the names of further files of the channel that do not fit its templates.
+    /// `others` are the names of further files of the channel, which do not fit the directory's templates.
     package func segments(of channel: String, others: [String] = []) throws(FileFailure) -> [StoredSegment] {
         let ownership = Ownership(self, channel: channel)
         var segments = try entries().compactMap { fileName -> StoredSegment? in

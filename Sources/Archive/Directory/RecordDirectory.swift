@@ -25,7 +25,7 @@ package struct RecordDirectory: Sendable {
     /// All templates by which files in the directory can be named: the current one, the standard one, and earlier ones.
     var templates: [NameTemplate] { [template, .standard] + place.now.notedTemplates }
 
-    /// The prefix of the mark: the name of the empty file that identifies the directory.
+    /// The prefix of the mark's name. The mark is an empty file that identifies the directory.
     static let markPrefix = ".relay-archive-"
     /// The name of the catalogue's database in a record directory.
     package static let catalogueName = ".relay.sqlite"
@@ -63,7 +63,7 @@ package struct RecordDirectory: Sendable {
         return path
     }
 
-    /// The mark that was found or created last.
+    /// The name of the mark that was found or created last; nil without a mark.
     var mark: String? { place.now.mark }
 
     /// Whether the directory's disk has not been mounted yet since the directory was prepared.
@@ -97,8 +97,9 @@ package struct RecordDirectory: Sendable {
         }
     }
 
-    /// Returns the existing mark, or else a new one. An empty file needs no space on a full disk. A copy of the mark
-    /// does no harm: the mark only distinguishes a disk from the empty mount point under it.
+    /// Returns the name of the existing mark, or else creates one; nil if that fails. An empty file needs no space on a
+    /// full disk. A copy of the mark does no harm: the mark only distinguishes a disk from the empty mount point under
+    /// it.
     private func findMark() -> String? {
         if let mark = try? names().first(where: { $0.hasPrefix(Self.markPrefix) }) { return mark }
         let name = Self.markPrefix + String(UInt64.random(in: 0 ... .max), radix: 16)
@@ -290,9 +291,9 @@ package struct RecordDirectory: Sendable {
         return (name, isDirectory)
     }
 
-    /// Returns the highest sequence number that `channel` has used here, in open, closed or broken files; 0 if there is
-    /// no such file. Files of another channel count if their names do not contain the channel, because both channels
-    /// then share the names.
+    /// Returns the highest sequence number that `channel` has used in this directory, in open, closed or broken files;
+    /// 0 if there is no such file. Files of another channel count if their names do not contain the channel, because
+    /// both channels then share the names.
     package func lastSequence(of channel: String) throws(FileFailure) -> Int {
         let ownership = Ownership(self, channel: channel)
         let names = try entries().compactMap { name -> (name: String, match: Ownership.NameMatch)? in
@@ -336,7 +337,8 @@ extension RecordDirectory {
         switch try ownership.verdict(on: file, name, match) {
         case .ours: break
         case .other(let owner):
-            // If the template does not contain the channel, the file names do not show to which channel a file belongs.
+            // The name of another channel's file can fit this channel, too, if the template does not contain the
+            // channel.
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         case .empty, .unnamed, .foreign:
             throw FileFailure("delete", path, text: "it has the name of a recording, but this program did not make it")
@@ -383,8 +385,8 @@ extension RecordDirectory {
 
 /// The identity of a disk with a directory of recordings.
 package enum DiskIdentity: Sendable, Equatable {
-    /// The directory contains this file, whose name no other directory has.
+    /// The name of the directory's mark, an empty file. No other directory contains a mark with this name.
     case marked(String)
-    /// No such file can be created. The ``RecordDirectory/generation`` tells such disks apart.
+    /// No mark can be created in the directory. The ``RecordDirectory/generation`` distinguishes disks without a mark.
     case unmarked(generation: Int)
 }

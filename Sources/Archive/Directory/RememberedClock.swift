@@ -68,7 +68,7 @@ package struct RememberedClock: Sendable, Equatable {
         "\(directory.path)/.relay-clock-\(SegmentName.safe(channel))"
     }
 
-    /// Reads the memory of `channel` in `directory`; nil if it is missing or unreadable. Blocks.
+    /// Reads what was remembered for `channel` in `directory`; nil if the file is missing or unreadable. Blocks.
     package static func read(of channel: String, in directory: RecordDirectory) -> RememberedClock? {
         guard let file = try? FileDescriptor.open(readOnly: path(of: channel, in: directory)),
             let attributes = try? file.attributes(), attributes.isRegular, attributes.size == Self.length,
@@ -77,7 +77,7 @@ package struct RememberedClock: Sendable, Equatable {
         return RememberedClock(text: String(decoding: bytes, as: UTF8.self))
     }
 
-    /// Writes the memory of `channel` in `directory`. Blocks.
+    /// Stores this value for `channel` in `directory`. Blocks.
     package func write(of channel: String, in directory: RecordDirectory) throws(FileFailure) {
         let path = Self.path(of: channel, in: directory)
         let file: FileDescriptor

@@ -37,7 +37,7 @@ package struct SegmentInventory: Sendable {
     private var strangers: [String: StoredSegment] = [:]
     /// The number of files without a sequence number.
     private var unnumbered = 0
-    /// The index of the known file that is read next.
+    /// The index in ``segments`` of the file from which on the next update reads known files.
     private var next = 0
     /// The number of attributes that were read by all updates.
     private var readFiles = 0
@@ -80,7 +80,7 @@ package struct SegmentInventory: Sendable {
         for name in segments.map(\.fileName) { examine(name) }
     }
 
-    /// Removes a file that was deleted.
+    /// Removes the file `name` from the inventory, for example because it was deleted.
     package mutating func remove(_ name: String) {
         guard let old = stored.removeValue(forKey: name) else { return }
         let index = place(of: old)
@@ -90,8 +90,8 @@ package struct SegmentInventory: Sendable {
         if unnumbered == 0 { sort() }
     }
 
-    /// Removes a file whose content shows that it is not a recording of the channel. It is not added again until its
-    /// attributes change.
+    /// Removes from the inventory a file whose content shows that it is not a recording of the channel. The file is not
+    /// added again until its attributes change.
     package mutating func disown(_ segment: StoredSegment) {
         remove(segment.fileName)
         if strangers.count >= Self.mostStrangers { strangers.removeAll() }

@@ -10,7 +10,8 @@ package enum SegmentReader {
     /// The latest start of a file in its program, 36 years in nanoseconds, so that sums do not overflow.
     private static let latestStart: Int64 = 1 << 60
 
-    /// Returns the facts of the file at `path`. Blocks on the disk.
+    /// Reads the tags and the sample tables of the file at `path`, and returns what they say about the file. Blocks on
+    /// the disk.
     package static func read(_ path: String) throws(SegmentReadFailure) -> SegmentFacts {
         try open(path) { try facts($0) }
     }
@@ -71,8 +72,8 @@ package enum SegmentReader {
                 endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed,
                 // relay's encoder stores its settings, so their absence means that the packets were copied.
                 isCopied: tags.encoderSettings.isEmpty, isTrimmed: tags.position?.isTrimmed ?? false)
-            // Code that joins files adds up such times. The limit ensures that the sum of a few thousand files does not
-            // overflow.
+            // Files with longer tracks or larger offsets are refused. Code that joins files adds up these times, and
+            // the sum for a few thousand files must not overflow.
             let limit = check.facts.timescale * TrackFacts.longestTime
             guard check.facts.shown <= limit, check.facts.offset <= limit else {
                 throw MP4Failure(description: "its times are absurd")

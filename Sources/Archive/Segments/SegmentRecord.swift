@@ -2,7 +2,8 @@
 
 /// The facts about a file when it is closed.
 package struct SegmentRecord: Sendable, Codable, Equatable {
-    /// The closed file's name, relative to the recording's directory.
+    /// The file's name, relative to the recording's directory: its final name or, if the file could not be closed, its
+    /// open name.
     package var fileName: String
     /// The channel.
     package var channel: String
@@ -18,7 +19,7 @@ package struct SegmentRecord: Sendable, Codable, Equatable {
     package var frames: Int
     /// The number of audible samples for each audio channel. The hidden pre-roll does not count.
     package var audioSamples: Int64
-    /// The closed file's size in bytes.
+    /// The closed file's size in bytes or, if the file could not be closed, the bytes that were written to it.
     package var bytes: Int64
     /// How the file ended.
     package var ending: SegmentEnding

@@ -49,7 +49,7 @@ package enum SegmentRecovery {
         in directory: RecordDirectory, channel: String, checkedTail: Int64, own: [String: Int64] = [:],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
     ) throws(FileFailure) -> [Entry] {
-        // Files under the mount point of a disk that is not mounted are left alone.
+        // This throws if the directory's disk is not mounted, so that files under its mount point are left alone.
         try directory.checkMount()
         let ownership = Ownership(directory, channel: channel)
         var entries: [Entry] = []
@@ -121,8 +121,8 @@ package enum SegmentRecovery {
     ) throws -> Outcome {
         switch try FragmentedFileReader(UncachedFile(descriptor.path), checkedTail: checkedTail).read() {
         case .closed:
-            // The crash might have come before the head was on the disk and before the reserved space was released, so
-            // both steps are repeated.
+            // The file is truncated and synchronised again, because the crash might have come before the reserved space
+            // was released and before the head was on the disk.
             try descriptor.truncate(to: try descriptor.attributes().size)
             try descriptor.synchronise()
             return .renamed(fileName: try rename(descriptor, name, in: directory))
@@ -161,8 +161,9 @@ package enum SegmentRecovery {
         return .completed(fileName: fileName, frames: content.frames, droppedBytes: missing)
     }
 
-    /// Renames a file. If an earlier attempt already created the new name, but a crash or a failure prevented the
-    /// removal of the old name, only the old name is removed.
+    /// Gives the file with the open name `name` its final name, and returns that name. If an earlier attempt already
+    /// created the new name, but a crash or a failure prevented the removal of the old name, only the old name is
+    /// removed.
     private static func rename(
         _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
     ) throws(FileFailure) -> String {

@@ -11,7 +11,7 @@ internal import Media
 package enum SegmentSalvage {
     /// The result of a salvage.
     package struct Outcome: Sendable, Equatable {
-        /// The new file, relative to the directory.
+        /// The name of the new file, relative to the record directory.
         package var fileName: String
         /// The number of frames in the new file.
         package var frames: Int

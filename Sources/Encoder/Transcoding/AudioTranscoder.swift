@@ -8,13 +8,14 @@ package import Media
 /// The audio is never stretched to follow a clock; instead, the packets' times follow the sender's timestamps. Gaps are
 /// filled with silence, and overlaps are removed.
 package final class AudioTranscoder: TrackTranscoder {
-    /// The maximum difference between a timestamp and the sample count that does not count as a gap or an overlap. It
-    /// is shorter than a frame of any codec.
+    /// The maximum difference, in samples, between a timestamp and the end of the samples so far that does not count as
+    /// a gap or an overlap: 10 ms, which is shorter than a frame of any codec.
     private static let tolerance = AudioFormat.program.timeBase.ticks(.milliseconds(10))
     /// The maximum by which one decoded frame moves the packets' times towards the timestamps, in samples: about 2000
     /// ppm.
     private static let step: Int64 = 2
-    /// The longest gap that is filled with silence.
+    /// The longest gap that is filled with silence, in samples. After a longer gap, a new encoder begins at the new
+    /// time.
     private static let longestHole = AudioFormat.program.timeBase.ticks(.seconds(10))
 
     package let description: TrackDescription

@@ -9,11 +9,12 @@ internal import Synchronization
 ///
 /// Only one thread at a time may publish packets. Both tracks go to sinks that interleave them.
 package final class TranscodingSink: PacketSink {
-    /// The state for an operator.
+    /// The state of the transcoder, for an operator.
     package struct Status: Sendable {
         /// Number of errors of the transcoder: see ``TrackTranscoder/errors``.
         package var errors = 0
-        /// Number of packets that were left out because the encoder could not keep up.
+        /// Number of packets that were left out because the transcoder could not keep up, or because they followed such
+        /// a packet and were not keyframes.
         package var skipped = 0
         /// Why the transcoder ended; nil unless it ended before the program.
         package var failure: String?
@@ -30,7 +31,7 @@ package final class TranscodingSink: PacketSink {
     /// seconds.
     private static let longestQueue = 200
 
-    /// Used on the queue only.
+    /// The transcoder; after `init` it is used on `queue` only.
     private let transcoder: Mutex<any TrackTranscoder>
     private let kind: TrackKind
     private let (copied, coded): (any PacketSink, any PacketSink)
@@ -72,7 +73,7 @@ package final class TranscodingSink: PacketSink {
         }
     }
 
-    /// Waits until the transcoder has output all packets, then reports the end to the sinks. Blocks.
+    /// Waits until the transcoder has output all packets, then reports the end to the sink of the copied track. Blocks.
     package func finish() {
         // At its end an encoder outputs all frames that it holds, in one call that can take long. The heartbeat is
         // suspended during this call, so that the call does not count as a hang.
@@ -80,8 +81,8 @@ package final class TranscodingSink: PacketSink {
         copied.finish()
     }
 
-    /// Returns whether the packet will be transcoded. If too many packets are waiting, blocks a source that can wait,
-    /// and skips the packet of any other source.
+    /// Returns whether the packet will be transcoded. If too many packets are waiting, blocks a source that can wait.
+    /// For any other source, skips this packet and the following ones up to the next keyframe that finds space.
     private func admit(_ packet: EncodedPacket) -> Bool {
         while true {
             let isAdmitted: Bool? = state.withLock { state in

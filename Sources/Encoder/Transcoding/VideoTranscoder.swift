@@ -143,7 +143,8 @@ package final class VideoTranscoder: TrackTranscoder {
     private func renamed(_ packet: EncodedPacket) -> EncodedPacket {
         let pts = time(of: packet.pts)
         let dts = min(pts, time(of: packet.dts))
-        // Earlier times are not needed any more; the last time is kept for the next packet.
+        // The times of frames before the packet's decoding time are not needed any more. The newest time is always
+        // kept, because the next frame's time is compared with it.
         let known = Int(max(0, min(packet.dts - firstTime, Int64(times.count) - 1)))
         times.removeFirst(known)
         firstTime += Int64(known)
@@ -158,7 +159,7 @@ package final class VideoTranscoder: TrackTranscoder {
     private func time(of number: Int64) -> Int64 {
         let place = number - firstTime
         if times.indices.contains(Int(place)) { return times[Int(place)] }
-        // Before the first frame, times are extrapolated back by the encoder's delay.
+        // Decoding times can be frame numbers before the first frame; these are converted at the nominal frame rate.
         return (start ?? 0) + number * frameLength
     }
 }

@@ -4,7 +4,7 @@
 package struct AudioBuffer: Sendable {
     /// The position of the first sample, in samples of ``format`` since the start of the buffer's timeline.
     package var position: Int64
-    /// Rate and channels.
+    /// The sample rate and the number of channels.
     package let format: AudioFormat
     /// One array of samples for each channel.
     package private(set) var channels: [[Float]]
@@ -30,7 +30,7 @@ package struct AudioBuffer: Sendable {
             position: position, format: format, channels: Array(repeating: channel, count: format.channels))
     }
 
-    /// The part of the buffer within `range`, a range of positions; empty if the two do not overlap.
+    /// The part of the buffer within `range`, a range of positions; empty if the buffer has no sample in it.
     package func slice(_ range: Range<Int64>) -> AudioBuffer {
         let wanted = range.clamped(to: position..<end)
         let first = Int(wanted.lowerBound - position)

@@ -6,7 +6,7 @@ package struct VideoFrame: Sendable {
     package var pts: Int64
     /// The time base of ``pts`` and ``duration``.
     package var timeBase: TimeBase
-    /// How long the frame is shown if no frame follows; 0 if unknown.
+    /// How long the frame is shown if no frame follows, in ticks of ``timeBase``; 0 if unknown.
     package var duration: Int64
     /// Luma columns.
     package let width: Int

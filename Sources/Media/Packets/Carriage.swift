@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A protocol or container, and the codecs that it can carry. Before an output goes live, it checks the stream's codecs
-/// against this list, so that a refusal can name the codecs that cannot be carried.
+/// A protocol or container, and the codecs that it can carry. Before an output goes live, the output checks the
+/// stream's codecs against these codecs, so that a refusal can name the codecs that cannot be carried.
 package struct Carriage: Sendable, Equatable, CustomStringConvertible {
     /// The usual name, such as `a transport stream`.
     package let description: String
-    /// The codecs that it carries.
+    /// The codecs that the protocol or container can carry.
     package let codecs: Set<Codec>
 
     /// A protocol or container with the name `description`, which carries `codecs`.

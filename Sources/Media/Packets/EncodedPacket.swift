@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One coded video frame or audio frame, immutable and shared by all outputs.
+/// One coded video frame, audio frame or piece of timed data, immutable and shared by all outputs.
 ///
 /// Payloads by codec: H.264 and HEVC have NAL units, each with a 4-byte big-endian length in front (ISO/IEC 14496-15,
 /// 5.3.3.1); AV1 has temporal units without temporal delimiters; AAC has raw access units without ADTS; all other
 /// codecs have what their specification calls a packet or frame.
 ///
-/// It is a class so that each of hundreds of queues holds one reference, and all read the same cached memory.
+/// The type is a class, so that each of hundreds of queues holds one reference to a packet, and all read the same
+/// cached memory.
 ///
 /// ```swift
 /// let packet = EncodedPacket(
@@ -17,7 +18,8 @@ package final class EncodedPacket: Sendable {
     /// How the track's packets are coded. If a packet refers to a different object than the packet before it, the
     /// coding has changed.
     package let description: TrackDescription
-    /// The track. It is also in the description, but hundreds of queues read it, so it is kept here too.
+    /// The kind of track to which the packet belongs. It is also in ``description``, but hundreds of queues read it, so
+    /// it is kept here, too.
     package let track: TrackKind
     /// Presentation time in ticks of ``timeBase`` since the start of the program. It is negative for the first audio
     /// packet of an encoder with priming samples.

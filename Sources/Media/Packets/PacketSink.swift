@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Receives the coded packets of all tracks in decoding order.
 ///
-/// Both methods return at once: a sink neither blocks nor waits for I/O.
+/// Both methods return at once: a sink neither blocks nor waits for I/O, unless its own comment says otherwise.
 package protocol PacketSink: AnyObject, Sendable {
     /// Receives one packet.
     func publish(_ packet: EncodedPacket)

@@ -48,7 +48,7 @@ package final class TrackDescription: Sendable {
     /// Usual number of samples per audio packet: 1024 for AAC-LC. 0 if unknown, and for video and data.
     package let frameLength: Int
     /// How players must rotate or mirror the frames: the display matrix of ISO/IEC 14496-12, 8.3.2, row by row. Nil if
-    /// they are shown as they are coded.
+    /// the frames are shown as they are coded.
     package let displayMatrix: [UInt32]?
     /// The encoder's own text about its settings, stored in recordings; empty if unknown.
     package let encoderSettings: String

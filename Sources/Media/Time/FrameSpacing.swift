@@ -22,7 +22,7 @@ package struct FrameSpacing: Sendable {
     /// An estimator that has seen no frame.
     package init() {}
 
-    /// Records the next frame.
+    /// Records the next frame, in decoding order, and updates ``interval``.
     package mutating func note(_ frame: EncodedPacket) {
         if let last, frame.dtsNanoseconds > last { steps.append(frame.dtsNanoseconds - last) }
         last = frame.dtsNanoseconds

@@ -8,7 +8,7 @@ import Musl
 
 /// A clock that never jumps, because it cannot be set. It counts nanoseconds since an arbitrary moment.
 package protocol MonotonicClock: Sendable {
-    /// The current time.
+    /// The current time of this clock, in nanoseconds.
     var now: Int64 { get }
     /// Waits until `deadline` on this clock, or returns at once if it has passed. Blocks the thread.
     func sleep(until deadline: Int64)

@@ -21,7 +21,8 @@ struct CopiedCutter: SegmentCutting {
     /// keyframe.
     private var recent: [EncodedPacket] = []
     private var (fileVideo, fileAudio): (TrackDescription?, TrackDescription?)
-    /// The audio description for whose change the end of the open file is already scheduled.
+    /// The description of audio with another coding than the open file's, if the end of the open file is already
+    /// scheduled because of this audio; otherwise nil.
     private var cutFor: TrackDescription?
     /// Program time of the first frame that the open file shows, in nanoseconds.
     private var begun = Int64.min
@@ -37,15 +38,15 @@ struct CopiedCutter: SegmentCutting {
     /// than `absence` before the newest frame. If no frames arrive, it is kept if it is no older than `keptAudio` plus
     /// `absence` before the newest audio. Both are in nanoseconds.
     private static let (absence, keptAudio): (Int64, Int64) = (1_500_000_000, 5_000_000_000)
-    /// If no frame has arrived with which the next file can begin, this much audio after a cut is kept in memory before
-    /// it is written to the open file; in nanoseconds.
+    /// The maximum amount of audio after a cut, in nanoseconds, that is withheld from the open file while the next file
+    /// has not begun. If no keyframe has arrived with which the next file could begin, no audio is withheld.
     private static let longestWait: Int64 = 50_000_000
     /// If a file must end and no frame arrives during this much audio, the file ends without a keyframe; in
     /// nanoseconds.
     private static let longestAbsence: Int64 = 10_000_000_000
     private static let trimStep = 1000
-    /// The maximum total size of the buffered packets, in bytes. It is reached only if no keyframe arrives for a long
-    /// time.
+    /// The maximum total size of the packets in `recent`, in bytes. It is exceeded only if no keyframe arrives for a
+    /// long time; all packets but the newest are then dropped.
     private static let mostBytes = 192 << 20
     private var bytes = 0
     /// Whether `recent` contains a keyframe.
@@ -137,7 +138,8 @@ struct CopiedCutter: SegmentCutting {
     private mutating func takeFrame(_ frame: EncodedPacket, _ actions: inout [SegmentAction]) {
         audioAlone.passed = 0
         if frame.duration > 0 { frameLength = frame.timeBase.rescale(frame.duration, to: .nanoseconds) }
-        // If the codec configuration changes, the frames before the change get a file of their own.
+        // If a frame with another codec configuration arrives while earlier frames still wait for their file, that file
+        // begins now, with the waiting frames.
         let last = recent.last { $0.track == .video }
         if !isWriting || hasNextCoding, let last, last.description !== frame.description,
             let begin = isWriting ? cuts.first : begin, last.ptsNanoseconds >= begin - frameLength / 2
@@ -146,7 +148,8 @@ struct CopiedCutter: SegmentCutting {
         }
         // A file that contains only audio ends at the first keyframe.
         let isBack = isWriting && fileVideo == nil
-        // If the first keyframe is too early for the planned cut, later keyframes request a cut again.
+        // ``cut(at:)`` ignores a keyframe at the very start of the audio-only file; the next keyframe then requests the
+        // cut again.
         if isBack, frame.isKeyframe, cuts.first.map({ $0 > frame.ptsNanoseconds }) ?? true {
             cut(at: frame.ptsNanoseconds)
         }
@@ -197,13 +200,14 @@ struct CopiedCutter: SegmentCutting {
             return hasNextCoding ? open(at: cut, &actions) : openAudio(at: packet, behind: before, &actions)
         }
         guard packet.description === fileAudio else {
-            // A file describes its audio only once, so the next description needs a new file.
+            // A file describes its audio only once, so audio with another description needs a new file.
             if cutFor !== packet.description { cut(at: max(packet.ptsNanoseconds, begun + frameLength)) }
             cutFor = packet.description
             return
         }
-        // Audio after a cut belongs to the next file, which takes it from `recent`. If no frame arrives with which the
-        // next file could begin, the audio is written to the open file instead.
+        // Audio after a cut belongs to the next file, which takes it from `recent`. It is written to the open file
+        // instead if the next file has not begun after ``longestWait``, or if no keyframe has arrived with which it
+        // could begin.
         if let cut = cuts.first, packet.ptsNanoseconds >= cut + frameLength / 2 {
             withheld.append(packet)
             let isAlone = packet.ptsNanoseconds - cut > Self.longestWait
@@ -324,7 +328,7 @@ struct CopiedCutter: SegmentCutting {
         at packet: EncodedPacket, behind before: EncodedPacket?, _ actions: inout [SegmentAction]
     ) {
         // Audio of a new codec configuration, which the open file cannot contain, might have been waiting for a
-        // keyframe.
+        // keyframe. The new file then begins with this waiting audio.
         let waiting =
             packet.description === fileAudio
             ? [] : recent.filter { $0.description === packet.description && end(of: $0) > max(begun, framesEnd) }

@@ -17,7 +17,7 @@ struct PresentationOrder {
     /// missing frame, the program itself does not contain that frame.
     private static let depth = 32
 
-    /// Adds a pending frame. It is the `count`-th pending frame, counted from 1.
+    /// Adds `packet`, which is the `count`-th pending frame, counted from 1.
     mutating func append(_ packet: EncodedPacket, count: Int) {
         ahead[packet.pts] = packet.pts + max(1, packet.duration)
         if front == nil { front = packet.pts }

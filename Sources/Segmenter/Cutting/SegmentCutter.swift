@@ -22,7 +22,7 @@ struct SegmentCutter: SegmentCutting {
         /// A file is open.
         case writing
         /// The next file is about to begin with the first of these frames. The frames are held until audio has reached
-        /// this frame.
+        /// the first of them. `isFileOpen` tells whether the previous file is still open.
         case holding(frames: [EncodedPacket], isFileOpen: Bool)
     }
 
@@ -49,15 +49,15 @@ struct SegmentCutter: SegmentCutting {
     /// If a file must end and no frame arrives during this much audio, the file ends without a keyframe; in
     /// nanoseconds.
     private static let absence: Int64 = 10_000_000_000
-    /// One millisecond: the rounding error of times that arrive in milliseconds.
+    /// One millisecond, in nanoseconds: the rounding error of times that arrive in milliseconds.
     private static let hair: Int64 = 1_000_000
 
-    /// One microsecond: the tolerance for frame times that were rounded to nanoseconds.
+    /// One microsecond, in nanoseconds: the tolerance for frame times that were rounded to nanoseconds.
     private static let grace: Int64 = 1000
 
     /// Creates a cutter of files of `length` for a program that begins with the tracks of `stream`. The length is
-    /// counted from the recording's start or, with a `grid`, by the wall clock. Without a length, files end only at the
-    /// times given to ``cut(at:)``.
+    /// counted from the recording's start or, with a `grid`, by the wall clock. Without a length, files end only on
+    /// request, and where the coding changes.
     init(length: SegmentLength?, stream: StreamDescription, grid: WallClockGrid? = nil) {
         leading = stream.leadingKind
         audioTrack = stream.audio
@@ -94,7 +94,8 @@ struct SegmentCutter: SegmentCutting {
         case leading: lead(packet, &actions)
         case .audio: audio(packet, &actions)
         case .data: takeData(packet, &actions)
-        // While audio leads, video without a keyframe is skipped, because a decoder can begin only with a keyframe.
+        // While audio decides where files are cut, a frame that is not a keyframe is skipped, because a decoder can
+        // begin only with a keyframe.
         case .video: actions.append(.skip(packet))
         }
         passOver(packet)
@@ -146,7 +147,8 @@ struct SegmentCutter: SegmentCutting {
         return actions
     }
 
-    /// Stores audio that was not recorded, because it can become the hidden first packet of the next file.
+    /// Remembers `packet` if it is audio, recorded or not, because the last audio packet can become the hidden first
+    /// packet of the next file.
     mutating func passOver(_ packet: EncodedPacket) {
         if packet.track == .audio { (lastAudio, audioTrack) = (packet, packet.description) }
     }
@@ -175,7 +177,7 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Whether audio is so late that a new file no longer waits for it.
+    /// Whether audio is so late that a new file begins without waiting for its audio.
     private var isAudioOverdue: Bool { leadAlone.passed > Self.longestHold }
 
     private mutating func audio(_ packet: EncodedPacket, _ actions: inout [Action]) {
@@ -186,9 +188,9 @@ struct SegmentCutter: SegmentCutting {
             hold(packet, isFileOpen: true, &actions)
         case .writing: writeAudio(packet, &actions)
         case .holding(let frames, let isFileOpen):
-            // For the first file, audio that begins up to 1 ms before the frame counts as simultaneous with it. Times
-            // that arrive in milliseconds are no more exact than 1 ms; otherwise the recording would begin with a
-            // packet of silence.
+            // If no file was open, audio that begins up to 1 ms before the new file's first frame counts as
+            // simultaneous with this frame. Times that arrive in milliseconds are no more exact than 1 ms; otherwise
+            // the recording would begin with a packet of silence.
             if Self.isAtOrAfter(packet, frames[0], tolerance: isFileOpen ? 0 : Self.hair) {
                 begin(frames, firstAudio: packet, &actions)
                 write(packet, &actions)

@@ -4,12 +4,13 @@ internal import Media
 
 /// Describes where a file of a recording begins.
 struct SegmentStart: Sendable {
-    /// The frame with which the file begins.
+    /// The keyframe with which the file begins; for a file that contains only audio, its first audio packet.
     var keyframe: EncodedPacket
     /// The audio packet before ``firstAudio``, if it has the same coding; otherwise nil. A file whose container can hide
     /// a packet begins its audio with this one.
     var preRoll: EncodedPacket?
-    /// The first audio packet that begins with the frame or after it; nil if no such packet has arrived.
+    /// The first audio packet that is not hidden; nil if it has not arrived. It begins with the first visible frame or
+    /// after it. In a copied program it can begin earlier, but ends after the start of that frame.
     var firstAudio: EncodedPacket?
     /// Program time at which the file should end, in nanoseconds; nil if only its size matters.
     var boundary: Int64?
@@ -44,7 +45,7 @@ protocol SegmentCutting {
     mutating func finish() -> [SegmentAction]
     /// Interrupts the recording: closes the open file. The next file begins at a keyframe.
     mutating func interrupt() -> [SegmentAction]
-    /// Stores audio that was not recorded, because it can become the hidden first packet of the next file.
+    /// Handles a packet that is not recorded. An audio packet can become the hidden first packet of the next file.
     mutating func passOver(_ packet: EncodedPacket)
     /// Ends the open file as soon as possible.
     mutating func cutNow() -> [SegmentAction]
@@ -62,9 +63,9 @@ enum SegmentAction: Sendable {
     case open(SegmentStart)
     /// Append to the open file.
     case write(EncodedPacket)
-    /// The packet belongs to no file: recording has not begun or is interrupted.
+    /// The packet belongs to no file, for example because recording has not begun or is interrupted.
     case skip(EncodedPacket)
-    /// Close the open file, because packets have stopped arriving.
+    /// Close the open file, and do not begin another.
     case close
     /// Request a keyframe at this program time, in nanoseconds, or as soon as possible.
     case request(Int64?)

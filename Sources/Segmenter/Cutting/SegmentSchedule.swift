@@ -31,8 +31,9 @@ struct SegmentSchedule {
     /// When a file begins, keyframes are requested for all boundaries within this time. Requests must be early because
     /// an encoder looks ahead: a request for a frame that the encoder already has is useless.
     private static let lead = Duration.seconds(5)
-    /// A wall-clock boundary that is closer than this is skipped: the same boundary has occurred just before, and
-    /// occurs again only because the clock was set back a little.
+    /// A wall-clock boundary that follows the beginning of a file by less than this, or by less than a tenth of the
+    /// file's length, is skipped: the same boundary has occurred just before, and occurs again only because the clock
+    /// was set back a little.
     private static let nearest = Duration.seconds(2)
 
     /// The maximum number of future cuts. More cuts accumulate only while nothing is recorded; the oldest cuts are then
@@ -64,7 +65,7 @@ struct SegmentSchedule {
         return boundary(number, duration, origin)
     }
 
-    /// Returns the latest possible presentation time of the frame, whose time might have been rounded to the track's
+    /// Returns the latest possible presentation time of `keyframe`, whose time might have been rounded to the track's
     /// time base.
     private func latest(_ keyframe: EncodedPacket) -> Timestamp {
         let tick = keyframe.duration > 1 ? keyframe.timeBase.duration(1) : .zero
@@ -135,7 +136,7 @@ package enum SegmentLength: Sendable, Hashable {
     /// By size, at least 1 MB.
     case bytes(Int64)
 
-    /// Reads `30m` or `2GB`.
+    /// Parses a text such as `30m` or `2GB`.
     package init(parsing text: String) throws(TextFailure) {
         if text.lowercased().hasSuffix("b") {
             let size = try ByteSize(parsing: text)

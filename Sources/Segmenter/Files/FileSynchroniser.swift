@@ -9,7 +9,7 @@ internal import Synchronization
 final class FileSynchroniser: Sendable {
     private struct State {
         var isBusy = false
-        /// The failures, by file path.
+        /// The failures of making files durable, by file path.
         var failures: [String: FileFailure] = [:]
         /// The path of the last file whose directory entry was made durable.
         var known: String?

@@ -25,7 +25,7 @@ struct MovieContainer: SegmentContainer {
     private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?
 
     /// Only hybrid files hide the first audio packet. Players of fragmented files ignore edit lists, so they would play
-    /// it.
+    /// the packet.
     var hidesPreRoll: Bool { isHybrid }
     let takesLateFrames = true
 
@@ -57,8 +57,8 @@ struct MovieContainer: SegmentContainer {
         return clock
     }
 
-    /// Creates the clock of the audio track. The track begins with the hidden packet; `zero` is the time of the first
-    /// video frame.
+    /// Creates the clock of the audio track. The track begins with the hidden audio packet, if there is one; `zero` is
+    /// the time of the first visible frame.
     private mutating func beginAudio(_ number: Int, _ start: SegmentStart) -> TrackClock {
         var clock = TrackClock(timescale: layout.tracks[number].timescale)
         let zero =

@@ -19,7 +19,7 @@ struct Preallocation {
     init(bitrate: Int) { step = min(max(Int64(bitrate) / 2, Self.leastStep), 16 << 20) }
 
     /// Makes sure that space for `count` bytes at `offset` is reserved. If there is too little free space for a whole
-    /// step, reserves only those bytes.
+    /// step, reserves space only up to the end of these bytes.
     mutating func reserve(_ count: Int64, at offset: Int64, in file: FileDescriptor) throws(FileFailure) {
         guard isPossible, offset + count > end else { return }
         let begin = max(end, offset)

@@ -10,8 +10,8 @@ internal import Synchronization
 
 /// Closes files on its own queue, so that waiting for the disk does not delay the next file.
 ///
-/// A file that cannot be closed keeps its open name. The closer tries to close it again in ``retry()``, and after it
-/// has closed another file successfully, but at most once a minute.
+/// A file that cannot be closed keeps its open name. The closer tries to close such a file again in ``retry()`` and, at
+/// most once a minute, after another file was closed successfully.
 final class SegmentCloser: Sendable {
     /// Moves a file from the recorder's queue to the closer's.
     ///
@@ -23,11 +23,11 @@ final class SegmentCloser: Sendable {
 
     /// How much work the closer still has.
     struct Backlog: Sendable, Equatable {
-        /// Files that wait to be closed.
+        /// The number of files that wait to be closed.
         var waiting = 0
-        /// Files whose closing was postponed because too many others were waiting.
+        /// The number of files so far whose closing was postponed because too many others were waiting.
         var hurried = 0
-        /// Whether a file could not be closed and must be tried again.
+        /// Whether a file could not be closed, so that closing it must be tried again.
         var isUnfinished = false
     }
 
@@ -37,7 +37,8 @@ final class SegmentCloser: Sendable {
     /// The maximum number of postponed files, because each one keeps a file descriptor open.
     private static let mostPostponed = 64
 
-    /// The minimum time between two attempts, in nanoseconds, because an attempt can read hours of media.
+    /// The minimum time, in nanoseconds, between two automatic attempts to close files that could not be closed,
+    /// because an attempt can read hours of media.
     private static let retryInterval: Int64 = 60_000_000_000
 
     private let queue: DispatchQueue
@@ -150,8 +151,8 @@ final class SegmentCloser: Sendable {
 
     private func failed(_ file: SegmentFile, _ failure: FileFailure) {
         state.withLock { $0.isUnfinished = true }
-        // If the file was removed (`code` is 0), the disk reported no error. Such a file is not stored here, so that it
-        // is not counted as a gap.
+        // If the file was removed (`code` is 0), the disk reported no error. Such a file is not added to `unconfirmed`,
+        // so that it is not counted as a gap.
         if failure.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.written } }
         status.value.withLock { $0.lastError = failure.description }
         logger.error("segment not closed, to be tried again: \(failure)", metadata: ["segment": "\(file.name)"])
@@ -277,7 +278,8 @@ final class SegmentCloser: Sendable {
         return nil
     }
 
-    /// Counts the missing part of the file as a gap, and removes the file from ``unconfirmed``.
+    /// Counts the part that is missing in the file with the open name `fileName` as a gap, and removes the file from
+    /// ``unconfirmed``. `kept` is the part that the disk has kept.
     private func resolve(_ fileName: String, _ kept: RecordingGap.Kept) {
         guard let written = unconfirmed.withLock({ $0.removeValue(forKey: fileName) }),
             let gap = RecordingGap(lostOf: written, kept: kept)

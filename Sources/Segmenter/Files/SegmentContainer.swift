@@ -13,7 +13,7 @@ protocol SegmentContainer {
     /// this.
     var takesLateFrames: Bool { get }
 
-    /// The number of visible frames and audio samples, if parts of the file's media are hidden. The number is known
+    /// The numbers of visible frames and of audible samples, if parts of the file's media are hidden. They are known
     /// after the index was appended. Nil if only the first audio packet is hidden.
     var shown: (frames: Int, audioSamples: Int64)? { get }
 
@@ -36,7 +36,7 @@ protocol SegmentContainer {
         _ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], next: EncodedPacket?, at offset: Int64
     ) throws(FileFailure) -> [SharedBytes]
 
-    /// Records that the last fragment is on disk.
+    /// Records that the fragment that was made last is on disk.
     mutating func wrote()
 
     /// Appends the index after the media, which ends at the byte offset `mediaEnd`. `ending` is the reason why the file

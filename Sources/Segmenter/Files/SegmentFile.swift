@@ -65,7 +65,7 @@ final class SegmentFile {
     private let leading: TrackKind
     private let audioBase: TimeBase
     private let preRoll: EncodedPacket?
-    /// Program time at which the current fragment ends, in nanoseconds.
+    /// Decoding time at which the current fragment ends, in nanoseconds of program time.
     private var fragmentEnd: Int64
     /// Arrival of the oldest packet that is not on disk, by the monotonic clock in nanoseconds; nil if all packets are
     /// on disk.
@@ -142,8 +142,7 @@ final class SegmentFile {
         }
     }
 
-    /// Whether the file should end at the next keyframe, because its file system or the process does not allow a much
-    /// larger file.
+    /// Whether the file should end at the next keyframe, because its maximum size is nearly reached.
     var isNearlyFull: Bool { bytes + roomForIndex > limit - limit / Self.lastPart }
 
     private var roomForIndex: Int64 { Self.indexBytes + packets * Self.indexBytesOfPacket }
@@ -201,7 +200,7 @@ final class SegmentFile {
     /// nanoseconds.
     func writePending(clock: some MonotonicClock) throws(FileFailure) -> Int64 {
         let elapsed = try writeFragment(next: nil, isByTime: true, clock: clock)
-        // If the fragment was nearly full, the following packets belong to the next fragment.
+        // If the fragment was at least half full, the following packets belong to the next fragment.
         if newest >= fragmentEnd - fragmentDuration / 2 { fragmentEnd += fragmentDuration }
         return elapsed
     }
@@ -245,7 +244,7 @@ final class SegmentFile {
         let total = pieces.reduce(Int64(0)) { $0 + Int64($1.count) }
         do throws(FileFailure) {
             try checkNames("write")
-            // Without space for its index, the file could never be closed.
+            // This throws if no space would be left for the file's index, because the file could then never be closed.
             guard bytes + total + roomForIndex <= limit else {
                 throw FileFailure("write", descriptor.path, code: EFBIG)
             }
@@ -307,7 +306,7 @@ final class SegmentFile {
         finalSize = try container.appendIndex(descriptor, mediaEnd: bytes, ending: ending)
     }
 
-    /// Completes the file and gives it its final name. The duration of this depends on the size of the tables, not on
+    /// Completes the file and gives it its final name. How long this takes depends on the size of the tables, not on
     /// the amount of media. Waits for the disk, unless the settings say otherwise. After a failure the file keeps its
     /// open name, so that ``SegmentRecovery`` finds it again.
     func close() throws(FileFailure) -> Closing {
@@ -322,7 +321,7 @@ final class SegmentFile {
         return .finished(record(fileName: fileName, bytes: size))
     }
 
-    /// The record of what was written. It is needed if the disk has not stored everything.
+    /// The record of what was written to the file. It is needed if the disk has not stored everything.
     var written: SegmentRecord { record(fileName: name.open, bytes: bytes) }
 
     private func record(fileName: String, bytes: Int64) -> SegmentRecord {

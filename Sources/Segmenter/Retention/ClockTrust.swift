@@ -37,16 +37,18 @@ struct ClockTrust {
 
     /// The uncertainty about the ages of files that are compared with one limit.
     private struct Doubt {
-        /// The running time for which a jump matters. After that, all files from before the jump are old enough.
+        /// The running time for which a jump of the wall clock matters, in milliseconds. After that, all files from
+        /// before the jump are old enough.
         let lasts: Int64
-        /// How far the wall clock has jumped ahead since files of earlier runs ended; negative if it has jumped back.
+        /// How far the wall clock has jumped ahead since files of earlier runs ended, in milliseconds; negative if it
+        /// has jumped back.
         var earlier: Int64 = 0
-        /// The part of `earlier` that the previous run has remembered.
+        /// The part of `earlier` that the previous run has remembered, in milliseconds.
         var remembered: Int64 = 0
-        /// How far the wall clock has jumped ahead since files of this run ended. It is at least 0, because the newest
-        /// of these files has only just ended.
+        /// How far the wall clock has jumped ahead since files of this run ended, in milliseconds. It is at least 0,
+        /// because the newest of these files has only just ended.
         var own: Int64 = 0
-        /// The running time at which the jumps no longer matter.
+        /// The running time, in milliseconds, at which the jumps of the wall clock no longer matter.
         var until = Int64.min
 
         mutating func move(by change: Int64, at now: Int64) {
@@ -64,10 +66,10 @@ struct ClockTrust {
         func lead(isOwn: Bool) -> Int64 { max(0, isOwn ? own : earlier) }
     }
 
-    /// If the wall clock moves by more than this relative to the running time, it was set.
+    /// If the wall clock moves by more than this relative to the running time, in milliseconds, it was set.
     static let tolerance: Int64 = 60_000
-    /// The longest time for which relay is believed to have been off, if no time server confirms the wall clock. If the
-    /// clock is wrong by this much, at most a quarter of what `--keep` keeps is deleted too early.
+    /// The longest time, in milliseconds, for which relay is believed to have been off, if no time server confirms the
+    /// wall clock. If the clock is wrong by this much, at most a quarter of what `--keep` keeps is deleted too early.
     private static let believedGap: Int64 = 86_400_000
     /// If the wall clock is confirmed, files that became too old while relay was off are deleted step by step. In each
     /// hour of running time, the files of this many hours of recording are deleted.
@@ -82,7 +84,7 @@ struct ClockTrust {
     /// Whether the confirmed clock of this run was already taken into account.
     private var isResolved = false
     /// How far the `--keep` limit is extended for files of earlier runs, and the running time at which this extension
-    /// began.
+    /// began; both in milliseconds.
     private var lag: (length: Int64, since: Int64) = (0, 0)
 
     /// Creates the state at the start of a run, from the rules and the memory that the previous run left.
@@ -125,7 +127,7 @@ struct ClockTrust {
     /// Whether files that became too old while relay was off are being deleted step by step.
     func isCatchingUp(at reading: Reading) -> Bool { lag(at: reading.running) > 0 }
 
-    /// Returns what the next run needs to know.
+    /// Returns what the next run of relay needs to know about the wall clock.
     func memory(_ reading: Reading) -> RememberedClock {
         let now = reading.running
         func left(_ doubt: Doubt) -> RememberedClock.Lead {
@@ -181,11 +183,11 @@ struct ClockTrust {
         return max(0, lag.length - (Self.catchUp - 1) * elapsed)
     }
 
-    /// The running time in which the step-by-step deletion can delete a whole archive.
+    /// The running time, in milliseconds, in which the step-by-step deletion can delete a whole archive.
     private var sweep: Int64 { (keep ?? 0) / Self.catchUp }
 
-    /// The maximum by which the wall clock can be ahead of its last reading and still be believed without a time
-    /// server's confirmation.
+    /// The maximum by which the wall clock can be ahead of its last reading, in milliseconds, and still be believed
+    /// without a time server's confirmation.
     private var believed: Int64 { min(Self.believedGap, (keep ?? 0) / 4) }
 
     private static func milliseconds(_ duration: Duration) -> Int64 { max(0, duration.inNanoseconds) / 1_000_000 }

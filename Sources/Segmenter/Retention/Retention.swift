@@ -18,13 +18,14 @@ package final class Retention: RecordingObserver {
         var policy: RetentionPolicy
         var status = RetentionStatus()
         var nextSweep = Int64.min
-        /// Whether the last sweep found nothing to delete although space was needed.
+        /// Whether retention found nothing to delete the last time it looked at the directory, although space was
+        /// needed.
         var isVain = false
         /// Whether space was needed so that the recording can continue, and not only because of a rule.
         var wasUrgent = false
-        /// The files of the channel; nil until the directory was listed, and while a look updates it.
+        /// The files of the channel; nil until the directory was listed, and while the inventory is being updated.
         var inventory: SegmentInventory?
-        /// Files that were opened, closed or deleted since the last look.
+        /// Files that were opened or closed, or could not be deleted, since the inventory was last updated.
         var changed: Set<String> = []
         /// The answers of the vetoes so far.
         var answers = VetoAnswers()
@@ -38,7 +39,8 @@ package final class Retention: RecordingObserver {
         var reported: Set<String> = []
         /// Whether files are being deleted for a recording that is about to begin.
         var isMakingRoom = false
-        /// Bytes of the files that can be deleted during the recording; nil until the directory was read.
+        /// Bytes of the files that can be deleted during the recording for which ``makeRoom(for:)`` was last called;
+        /// nil before its first call.
         var room: Int64?
         var isStopped = false
         /// Files that ended in this run. Their age is known even if the clock was set before.
@@ -160,13 +162,14 @@ package final class Retention: RecordingObserver {
         }
     }
 
-    /// Asks all vetoes.
+    /// Whether all vetoes allow the finished file `fileName` to be deleted.
     func mayDelete(_ fileName: String) -> Bool { vetoes.allSatisfy { $0.mayDelete(fileName) } }
 
     /// Returns the files of the channel, including those with names of earlier templates.
     private func segments() throws(FileFailure) -> [StoredSegment] {
         let now = clock.now
-        // If the directory cannot be read now, the inventory is lost, and the next look lists the directory again.
+        // The inventory is taken out of `state` while it is updated. If the directory cannot be read now, the inventory
+        // is lost, and the next call of this method lists the directory again.
         let changed = state.withLock { state in
             if now >= state.nextRetry {
                 state.undeletable = []
@@ -188,8 +191,8 @@ package final class Retention: RecordingObserver {
         return inventory?.segments ?? []
     }
 
-    /// Tells how much the looks have read since the directory was listed, and how often they have asked the vetoes; for
-    /// tests.
+    /// How much was read to update the inventory since the directory was listed, and how often the vetoes were asked;
+    /// for tests.
     var work: (read: SegmentInventory.Work, asked: Int) {
         state.withLock { ($0.inventory?.work ?? SegmentInventory.Work(), $0.answers.asked) }
     }
@@ -304,13 +307,13 @@ package final class Retention: RecordingObserver {
         // file's space becomes free.
         state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } }
         do throws(FileFailure) {
-            // The attributes might have been read some time ago, and a younger file might have replaced the file since
-            // then.
+            // The file is not deleted if its attributes differ from those that were read for the plan, because a
+            // younger file might have replaced it since then.
             let current = directory.segment(segment.fileName, sequence: segment.sequence)
             guard current == nil || current == segment, try directory.delete(segment, of: channel) else {
                 state.withLock { state in
                     state.undeletable.insert(segment.fileName)
-                    // The next look finds out whether the file is already gone, or has changed.
+                    // The next update of the inventory finds out whether the file is already gone, or has changed.
                     state.changed.insert(segment.fileName)
                 }
                 return false

@@ -27,12 +27,12 @@ struct RetentionPolicy {
         fileprivate var clocks: ClockTrust.Reading { .init(wall: wallClock, now: now, isConfirmed: isConfirmed) }
     }
 
-    /// The result of a decision.
+    /// The files to delete, and what the decision about them has shown.
     struct Plan: Equatable {
         var deletions: [Deletion] = []
         /// Bytes of the files that could still be deleted, after these deletions, to free disk space.
         var reclaimableBytes: Int64 = 0
-        /// Whether there is too little free space.
+        /// Whether files must be deleted because of too little free space, and deleting is likely to help.
         var wantsRoom = false
         /// The number of old files that must not be deleted yet because another component still needs them.
         var heldFiles = 0
@@ -67,7 +67,7 @@ struct RetentionPolicy {
     private var failedAttempts = 0
     private var retryAt = Int64.min
 
-    /// The maximum number of files that are deleted in one sweep, because deleting keeps the disk busy.
+    /// The maximum number of files in one plan, because deleting keeps the disk busy.
     private static let mostAtOnce = 100
     /// At most this many bytes, or one file, are deleted to free disk space before the effect is measured.
     private static let freeingStep: Int64 = 256 << 20
@@ -76,8 +76,8 @@ struct RetentionPolicy {
     /// The number of consecutive attempts without effect after which no more files are deleted to free disk space:
     /// snapshots or other programs keep the space.
     private static let mostFailedAttempts = 3
-    /// The time, in nanoseconds, after which deleting is tried once more, because snapshots expire and other programs
-    /// end.
+    /// The time, in nanoseconds, after the last attempt without effect, after which deleting is tried once more,
+    /// because snapshots expire and other programs end.
     private static let retryInterval: Int64 = 600_000_000_000
 
     /// Creates a policy of `rules`. `memory` is what the previous run stored about the system clock.
@@ -87,9 +87,9 @@ struct RetentionPolicy {
         trust = ClockTrust(rules, memory: memory)
     }
 
-    /// Uses what the previous run stored about the system clock. Must be called before the first look. If the previous
-    /// run stored nothing, the time at which it ended is estimated from the newest file or from the catalogue's
-    /// `newestRow`.
+    /// Uses what the previous run stored about the system clock. Must be called before the first plan is made. If the
+    /// previous run stored nothing, the time at which it ended is estimated from the newest file or from the
+    /// catalogue's `newestRow`.
     mutating func recall(_ memory: RememberedClock?, newestRow: UTCTime?) {
         trust = ClockTrust(rules, memory: memory)
         self.newestRow = newestRow
@@ -112,7 +112,7 @@ struct RetentionPolicy {
         return space.free < goal(of: space) && attempt == nil && failedAttempts < Self.mostFailedAttempts
     }
 
-    /// Makes the plan. `mayDelete` is called for each finished file that is old enough.
+    /// Decides which files are deleted now. `mayDelete` is called for each finished file that is old enough.
     mutating func plan(_ look: Look, mayDelete: (StoredSegment) -> Bool) -> Plan {
         var plan = Plan()
         let look = dated(look)
@@ -182,7 +182,7 @@ struct RetentionPolicy {
 
     /// Returns the bytes of the files in `look` that can be deleted during a recording of `budget`: either to free disk
     /// space, or because a limit will require their deletion by the end of the recording. `mayDelete` is called for
-    /// each file.
+    /// each finished file that will be old enough by then.
     mutating func deletable(_ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool) -> Int64 {
         let look = dated(look)
         guard failedAttempts < Self.mostFailedAttempts else { return 0 }

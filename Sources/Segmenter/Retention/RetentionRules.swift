@@ -5,11 +5,11 @@ package import Media
 /// The rules that decide which files of a recording are kept. Each limit applies on its own: as soon as one limit is
 /// exceeded, the oldest finished files are deleted.
 package struct RetentionRules: Sendable, Equatable {
-    /// Files that ended longer ago than this are deleted.
+    /// Files that ended longer ago than this are deleted; nil for no limit.
     package var maximumAge: Duration?
-    /// The maximum number of bytes of all files of the channel together.
+    /// The maximum number of bytes of all files of the channel together; nil for no limit.
     package var maximumBytes: Int64?
-    /// How much of the disk should be free.
+    /// How much of the disk should be free; nil if files are not deleted to free disk space.
     package var minimumFree: FreeSpaceGoal?
     /// Files that ended more recently than this are not deleted.
     package var minimumAge: Duration
@@ -34,7 +34,7 @@ package enum FreeSpaceGoal: Sendable, Equatable, CustomStringConvertible {
     /// A percentage of the disk, from 1 to 90.
     case percent(Int64)
 
-    /// Reads `10%` or `50GB`.
+    /// Parses a text such as `10%` or `50GB`.
     package init(parsing text: String) throws(TextFailure) {
         guard text.hasSuffix("%") else {
             guard let size = try? ByteSize(parsing: text) else {

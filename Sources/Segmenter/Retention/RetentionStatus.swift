@@ -4,27 +4,29 @@ package import Archive
 
 /// Retention's status for operators.
 package struct RetentionStatus: Sendable, Codable, Equatable {
-    /// Finished files of the channel in the directory.
+    /// The number of finished files of the channel in the directory.
     package var files = 0
     /// Bytes of all files of the channel, including the open one.
     package var bytes: Int64 = 0
     /// When the oldest finished file ended.
     package var oldest: UTCTime?
-    /// Finished files that must not be deleted yet because another component still needs them, such as the uploader.
+    /// The number of finished files that must not be deleted yet because another component, such as the uploader, still
+    /// needs them.
     package var heldFiles = 0
-    /// Files deleted since the start.
+    /// The number of files that retention has deleted since it was created.
     package var deletedFiles = 0
-    /// Bytes of the deleted files.
+    /// Bytes of the files that retention has deleted since it was created.
     package var deletedBytes: Int64 = 0
     /// Bytes of the files that can be deleted to free disk space; 0 if no minimum of free space is configured.
     package var reclaimableBytes: Int64 = 0
-    /// Why a limit is exceeded, in words; nil if no limit is exceeded.
+    /// Why a limit is exceeded, or why more files might be kept than necessary, in words; nil if there is no such
+    /// problem.
     package var problem: String?
 }
 
 /// The numbers that the storage guard needs to know about retention.
 package struct RetentionBalance: Sendable, Equatable {
-    /// Bytes that were freed since the start.
+    /// Bytes of the files that retention has deleted since it was created.
     package var deletedBytes: Int64
     /// Bytes that can be freed before recording has to stop.
     package var reclaimableBytes: Int64

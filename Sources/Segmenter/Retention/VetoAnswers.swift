@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Remembers which files the vetoes allow to be deleted, so that a look asks about a bounded number of files, however
-/// many there are.
+/// Remembers which files the vetoes allow to be deleted. When retention looks at the channel's files, which is called a
+/// look here, it then asks about a bounded number of files, however many there are.
 ///
 /// Each look passes its files in the same order, the oldest first. It asks about the oldest files, which are deleted
 /// next, and about some of the other files in turn. For all other files the last answer counts, but only to compute
@@ -12,22 +12,23 @@ struct VetoAnswers: Sendable {
     static let most = 250
 
     private var answers: [String: Bool] = [:]
-    /// The number of files that this look has passed so far.
+    /// The number of files that were passed to ``mayDelete(_:_:)`` since the last ``begin()``.
     private var passed = 0
-    /// The number, in the order of the look, of the first of the other files about which this look asks.
+    /// The position, in the order of the files, of the first of the other files about which the vetoes are asked in
+    /// turn.
     private var turn = VetoAnswers.most
-    /// How many files without an answer this look can still ask about.
+    /// How many files without an earlier answer can still be asked about before the next ``begin()``.
     private var newcomers = Int.max
     /// How often the vetoes were asked.
     private(set) var asked = 0
 
-    /// Begins a look. The first one asks about all files.
+    /// Begins a look at the files. The first look asks about all files.
     mutating func begin() {
         newcomers = answers.isEmpty ? .max : 2 * Self.most
         passed = 0
     }
 
-    /// Ends a look.
+    /// Ends a look at the files, and moves on to the files that the next look asks about in turn.
     mutating func end() {
         turn += Self.most
         if turn >= passed { turn = Self.most }

@@ -21,7 +21,8 @@ package final class SpaceLedger: Sendable {
 
     package init() {}
 
-    /// Registers a recording of `owner`; `stillNeeded` returns how many bytes it still needs.
+    /// Registers a recording of `owner` on `fileSystem`; `stillNeeded` returns how many bytes the recording still
+    /// needs.
     package func enter(
         on fileSystem: UInt64, of owner: String, _ stillNeeded: @escaping @Sendable () -> Int64
     ) -> Entry {
@@ -33,7 +34,7 @@ package final class SpaceLedger: Sendable {
         }
     }
 
-    /// Removes a recording.
+    /// Removes the recording of `entry`.
     func release(_ entry: Entry) {
         state.withLock { state in state.bytes.removeAll { $0.entry.number == entry.number } }
     }

@@ -17,7 +17,7 @@ package final class StorageGuard: Sendable {
         var measuredAt: Int64?
         /// The recording's entry in the ledger.
         var entry: SpaceLedger.Entry?
-        /// The directory's generation at the last measurement. It counts the changes of the directory's file system.
+        /// The directory's generation, which counts the changes of its file system, at the last measurement.
         var generation: Int
     }
 
@@ -84,7 +84,7 @@ package final class StorageGuard: Sendable {
         state = Mutex(State(policy: policy, generation: directory.generation))
     }
 
-    // A recording that was set up and never began has an entry in the ledger, too.
+    // The ledger entry is removed here, because a recording that was set up and never began has an entry, too.
     deinit { release() }
 
     /// Adapts the guard if the directory's file system was replaced: the new one has another size, and the open file is
@@ -119,8 +119,8 @@ package final class StorageGuard: Sendable {
         }
     }
 
-    /// Returns the measurement for what was found. A file system on which no more files can be created counts as a
-    /// failure, however many bytes are free.
+    /// Converts `found`, the result of asking the file system, to a measurement. A file system on which no more files
+    /// can be created counts as a failure, however many bytes are free.
     private func measurement(_ found: Result<DiskSpace, FileFailure>) -> StoragePolicy.Measurement {
         switch found {
         case .success(let space):

@@ -34,8 +34,8 @@ struct StoragePolicy {
     private(set) var promisedBytes: Int64 = 0
     private(set) var reason: String?
     private(set) var secondsUntilFull: Double?
-    /// The last measurement, minus the space that retention has freed. So a deletion does not hide that another program
-    /// is writing to the disk.
+    /// The time of the last measurement in nanoseconds, and the free bytes at that time minus the bytes that retention
+    /// has freed. So a deletion does not hide that another program is writing to the disk.
     private var previous: (time: Int64, free: Int64)?
     /// The time, in nanoseconds, from which the recorder's rate is measured, and the recorder's total at that time. It
     /// is the time at which the total last grew, or at which the measurement began.
@@ -92,7 +92,7 @@ struct StoragePolicy {
         (previous, lastWrite, slope, secondsUntilFull) = (nil, nil, 0, nil)
     }
 
-    /// Whether a refused recording should be tried again.
+    /// Whether admission of a refused recording should be tried again at `now`.
     func isAdmissionDue(at now: Int64) -> Bool { state == .refused && now >= nextAdmission }
 
     private func sentence(free: Int64, deletable: Int64, required: Int64) -> String {

@@ -26,8 +26,9 @@ package struct StorageStatus: Sendable, Codable, Equatable {
     package var reserveBytes: Int64
     /// Bytes that retention can free before the reserve is reached.
     package var reclaimableBytes: Int64 = 0
-    /// Seconds until the reserve is reached and nothing more can be deleted. The forecast uses the recorder's own rate
-    /// or the observed rate, whichever is higher. Nil if free space does not shrink or is unknown.
+    /// Seconds until the reserve is reached and nothing more can be deleted. The forecast uses the rate at which the
+    /// recorder writes or the rate at which free space decreases, whichever is higher; the configured bitrate counts,
+    /// too, until something was written and while recording is stopped. Nil without a forecast.
     package var secondsUntilFull: Double?
     /// The path of the recording's directory.
     package var directory: String
@@ -37,11 +38,11 @@ package struct StorageStatus: Sendable, Codable, Equatable {
     package var ageSeconds: Double
 }
 
-/// The guard's answer before recording starts.
+/// The storage guard's answer before recording starts.
 package struct StorageAdmission: Sendable, Equatable {
     /// Whether there is enough space.
     package var isAdmitted: Bool
-    /// Free bytes.
+    /// Free bytes of the file system; 0 if they could not be measured.
     package var freeBytes: Int64
     /// Bytes of old recordings that retention can delete during this recording. They count as available space.
     package var deletableBytes: Int64 = 0
@@ -49,7 +50,7 @@ package struct StorageAdmission: Sendable, Equatable {
     package var requiredBytes: Int64
     /// Bits per second of both tracks.
     package var bitrate: Int64
-    /// The expected length.
+    /// The expected length of the recording.
     package var duration: Duration
     /// One sentence for the operator.
     package var sentence: String
