@@ -18,7 +18,8 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         case file(path: String)
         /// A device or generator of libavdevice.
         case device(format: String, name: String)
-        /// Anything else that libavformat opens, with its scheme in lower case.
+        /// Any other address, with its scheme in lower case. libavformat opens it, unless relay itself receives the
+        /// media, by SRT or with its RTMP server.
         case url(scheme: String, text: String)
     }
 

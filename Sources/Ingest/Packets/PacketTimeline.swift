@@ -68,11 +68,12 @@ package struct PacketTimeline: Sendable {
     private var zero: Int64?
     private var preRoll: [Placed] = []
     private var awaitsKeyframe = true
-    /// Presentation time of the keyframe with which video last began: frames that are shown earlier refer to missing
-    /// frames.
+    /// Presentation time of the keyframe with which video last began, in nanoseconds on the source's timeline: frames
+    /// that are shown earlier refer to missing frames.
     private var begin = Int64.min
 
-    /// Decoding time of the first frame: audio that ends earlier is dropped.
+    /// Decoding time of the first packet of the leading track, in nanoseconds on the source's timeline: audio that ends
+    /// earlier is dropped.
     private var firstDecode = Int64.min
 
     /// Creates a timeline for the source of this description. The audio is moved later by `audioOffset`, unless the

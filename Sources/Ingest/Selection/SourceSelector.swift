@@ -69,7 +69,7 @@ package struct SourceSelector: Sendable {
         case slate
     }
 
-    /// The reason for a change.
+    /// The reason for a change of the source or slate that is on air.
     package enum Reason: String, Sendable, Hashable {
         /// The program begins.
         case start
@@ -205,7 +205,7 @@ package struct SourceSelector: Sendable {
 
 extension SourceSelector {
     /// Advances the selector's time, and ends the period of video of each source whose video has stopped. Returns false
-    /// before the start.
+    /// before ``Event/started(at:)``.
     private mutating func move(to moment: Timestamp) -> Bool {
         guard startedAt != nil else { return false }
         now = max(now, moment.nanoseconds)

@@ -13,19 +13,20 @@ final class TrackDecoder {
         case frame(DecodedFrame)
         /// There is no frame until another packet is queued.
         case needsPacket
-        /// There are no further frames in this round.
+        /// There are no further frames before the next ``TrackDecoder/flush()``: the input has ended, and the decoder
+        /// is drained.
         case ended
         /// There are no further frames at all: the decoder itself is broken, not just one packet.
         case failed(AVFailure)
     }
 
-    /// The result of one step of a track.
+    /// The result of a call of a track's `step` method.
     enum Progress {
         /// A frame or a run of audio was decoded.
         case advanced
         /// Another packet must be read first.
         case needsPacket
-        /// The round's last frame was delivered.
+        /// The last frame or audio before the end of the input was delivered. A looped file can begin another round.
         case ended
         /// The decoder is broken, or its frames can never be converted.
         case failed(AVFailure)
@@ -180,7 +181,7 @@ final class TrackDecoder {
     /// When `frame` should be presented, in ticks of the stream; nil if its time is unknown or implausible.
     func time(of frame: DecodedFrame) -> Int64? { stream.timeBase.believed(frame.pts) }
 
-    /// Prepares for packets from another position in the input.
+    /// Drops the queued packets and resets the decoder, to prepare for packets from another position in the input.
     func flush() {
         queue.removeAll()
         decoder.flush()
