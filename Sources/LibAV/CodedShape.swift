@@ -88,7 +88,8 @@ private final class ShapeReader {
             throw context.explained(error)
         }
         guard context.pointee.width <= 0 else { return }
-        // A decoder that has its own threads may know the format only when it returns the first frame.
+        // A decoder that has its own threads may know the format only when it returns the first frame, so the end of
+        // the input makes it return the frame.
         try AVFailure.check(avcodec_send_packet(context, nil), "decode", subject)
         let frame = try DecodedFrame(subject: subject)
         _ = avcodec_receive_frame(context, frame.frame)

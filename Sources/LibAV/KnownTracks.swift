@@ -48,13 +48,14 @@ package struct KnownTracks: Sendable {
         let codec: UInt32
     }
 
-    /// Makes probing brief.
+    /// Makes libavformat probe only ``briefProbe`` of the input.
     func shortenProbe(of context: UnsafeMutablePointer<AVFormatContext>) {
         context.pointee.max_analyze_duration = Self.briefProbe
     }
 
-    /// Adds what the brief probing did not find out. The known frame rates replace similar ones, because brief probing
-    /// measures them less exactly. A rate that is clearly different is the rate of another sender, or of new settings.
+    /// Adds to the streams of `context` the known properties that the brief probing did not find out. The known frame
+    /// rates replace similar ones, because brief probing measures them less exactly. A measured rate that is clearly
+    /// different stays: it is the rate of another sender, or of new settings.
     func complete(_ context: UnsafeMutablePointer<AVFormatContext>, subject: String) throws(AVFailure) {
         for known in streams where known.index < Int(context.pointee.nb_streams) {
             guard let stream = context.pointee.streams?[known.index], let parameters = stream.pointee.codecpar else {

@@ -102,7 +102,7 @@ package final class AACEncoder {
     }
 
     /// Replaces the session by a new one, whose first packet follows the last output packet. Silence fills the time up
-    /// to the next sample.
+    /// to the next input sample.
     private func restart(into packets: inout [EncodedPacket]) throws(AVFailure) {
         session = try AACSession(format: format, bitrate: bitrate)
         let silence = AudioBuffer.silence(at: 0, count: frameLength, format: format)

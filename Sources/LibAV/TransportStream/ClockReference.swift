@@ -3,9 +3,9 @@
 /// Program clock references (PCR) in TS packets (ISO/IEC 13818-1, 2.4.3.4 and 2.4.3.5). Times are 90 kHz ticks; the 27
 /// MHz extension is always 0.
 enum ClockReference {
-    /// The size of a TS packet.
+    /// The size of a TS packet in bytes.
     static let packetBytes = 188
-    /// The bytes of the reference in a packet that has one.
+    /// The positions of the reference's bytes in a TS packet that has a reference.
     private static let place = 6..<12
     private static let (flag, discontinuity): (UInt8, UInt8) = (0x10, 0x80)
 

@@ -14,8 +14,8 @@ struct FileMapWatch {
     private static let head: Int64 = 1 << 20
     /// How far before the demuxer's position the section of a new map can begin, in bytes.
     private static let margin: Int64 = 16 << 10
-    /// The largest distance between two positions of the demuxer that is read, in bytes. The next map behind a position
-    /// is nearer: maps follow each other within 0.5 s (ETSI TR 101 290, 5.2.1).
+    /// The largest part of a file that is read to find a changed map, in bytes. The next map behind any position is
+    /// nearer: maps follow each other within 0.5 s (ETSI TR 101 290, 5.2.1).
     private static let longest: Int64 = 16 << 20
 
     /// The part of a file after a change.
@@ -50,7 +50,8 @@ struct FileMapWatch {
     }
 
     /// Looks for a change after `context` has read a packet, from byte `place` of the file on. `followed` are the PIDs
-    /// of the streams that matter; nil means all. Returns whether there is a change, so that the file must end here.
+    /// of the streams that matter; nil means all. Returns whether there is a change, so that the file must end for
+    /// `context`.
     mutating func note(
         _ context: UnsafeMutablePointer<AVFormatContext>, from place: Int64, following followed: Set<Int>?
     ) -> Bool {
@@ -60,7 +61,7 @@ struct FileMapWatch {
 
     /// Looks for a change after `context` was made to continue at byte `place` of the file: the next map there decides.
     /// To find a time, libavformat has read maps anywhere in the file, so it does not tell whether that map is new.
-    /// Returns whether there is a change, so that the file must end here.
+    /// Returns whether there is a change, so that the file must end for `context`.
     mutating func noteSeek(
         _ context: UnsafeMutablePointer<AVFormatContext>, to place: Int64, following followed: Set<Int>?
     ) -> Bool {
@@ -88,15 +89,15 @@ struct FileMapWatch {
         }
     }
 
-    /// The first change in the bytes `range` of the file at `path`: a map there gives one of the `followed` PIDs another
-    /// coding than the first map of the file, or lists others in its place. Nil without such a map. If `followed` is
-    /// nil, all PIDs count.
+    /// The first change in the bytes `range` of the file at `path`: a map there gives one of the `followed` PIDs
+    /// another coding than the first map of the file, or lists other PIDs in its place. Nil without such a map. If
+    /// `followed` is nil, all PIDs count.
     static func change(in path: String, _ range: Range<Int64>, following followed: Set<Int>?) -> Change? {
         change(in: path, from: max(0, range.lowerBound - margin), to: range.upperBound, following: followed)
     }
 
-    /// The first change behind byte `place` of the file at `path`, unless a map in front of it gives one of the `followed`
-    /// PIDs the coding of the first map of the file.
+    /// The first change behind byte `place` of the file at `path`, unless a map between `place` and that change gives
+    /// one of the `followed` PIDs the coding of the first map of the file.
     static func change(in path: String, behind place: Int64, following followed: Set<Int>?) -> Change? {
         change(in: path, from: place, to: place + longest, following: followed, upToKnown: true)
     }
