@@ -8,7 +8,7 @@ final class EightRows {
     /// One number for each row.
     typealias Lanes = SIMD8<UInt16>
 
-    /// The number of rows.
+    /// The number of rows that are scaled at the same time.
     static let count = 8
 
     private let rows = Scratch<UInt8>()

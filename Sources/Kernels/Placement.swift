@@ -236,7 +236,7 @@ extension Placement {
         }
 
         /// Creates a shape that cuts nothing off and has the destination of `placement`. A move between a placement
-        /// without a shape and one with the shape `other` uses it for the end without a shape.
+        /// without a shape and one with the shape `other` uses the created shape for the end without a shape.
         private init(uncut placement: Placement, like other: Shape) {
             self = other
             (area, cut) = (placement.destination, 0)
