@@ -91,7 +91,8 @@ final class SourceMonitor: Sendable {
         stopSignal.signal()
         srt.withLock { $0 }?.stop()
         playlist.unwatch()
-        // Dropping the last reference to a kept connection closes it. This happens here, outside of the lock.
+        // Dropping the last reference to a kept connection closes the connection. The reference is dropped here,
+        // outside of the lock.
         _ = takeKept()
     }
 

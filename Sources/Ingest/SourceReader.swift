@@ -14,7 +14,7 @@ final class SourceReader {
         case blocked
         case ended
         /// A library is missing, or the leading decoder is broken: the video's, or the audio's in an input without
-        /// video. If the decoder is broken, opening the input again makes a new one.
+        /// video. If the decoder is broken, opening the input again makes a new decoder.
         case failed(AVFailure)
     }
 

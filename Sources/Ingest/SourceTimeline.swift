@@ -66,7 +66,8 @@ struct SourceTimeline: Hashable {
         end = max(end ?? offset, rate.rescale(position, to: timeBase))
     }
 
-    /// Begins the next round at the end of this one. Returns false if nothing was placed in this round.
+    /// Begins the next round of the loop at the end of the current round. Returns false if nothing was placed in the
+    /// current round.
     mutating func beginRound() -> Bool {
         origin = nil
         guard let end, end > offset else { return false }

@@ -61,8 +61,8 @@ package struct Placement: Sendable, Hashable {
     package var border: Border?
     /// How to place frames that contain bars: their bars are cut off. If this value is nil, the bars are visible.
     package var shape: Shape?
-    /// Whether the size changes in an animation. Scaling is then fast instead of exact; the difference is not visible
-    /// in motion.
+    /// Whether this is a placement in the middle of an animation that changes the size. Scaling is then fast instead of
+    /// exact; the difference is not visible in motion.
     var isResizing = false
 
     package init(

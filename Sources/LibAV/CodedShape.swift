@@ -11,7 +11,7 @@ package struct CodedShape: Sendable {
     package let reorderDepth: Int64
 
     /// Opens a decoder with `configuration`, which has the form of ``Media/TrackDescription/decoderConfiguration``, and
-    /// decodes `keyframe`. This takes some milliseconds. Throws if it fails, or if the frames have more than
+    /// decodes `keyframe`. This takes some milliseconds. Throws if decoding fails, or if the frames have more than
     /// `mostPixels` pixels.
     package init(
         of codec: Codec, configuration: [UInt8], keyframe: SharedBytes, mostPixels: Int64 = LargestFrame.pixels,

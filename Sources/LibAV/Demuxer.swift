@@ -253,8 +253,8 @@ package final class Demuxer {
     /// The object that supplies the bytes of the input, if another demuxer can continue to read from it; otherwise nil.
     package var transportStream: TransportStreamBytes? { reader?.stream as? TransportStreamBytes ?? maps?.rest }
 
-    /// Puts back `packets`, which ``readPacket()`` has returned before: it returns them again, before all other
-    /// packets.
+    /// Puts back `packets`, which ``readPacket()`` has returned before: ``readPacket()`` returns them again, before all
+    /// other packets.
     package func putBack(_ packets: [PacketBox]) { ahead += packets.reversed() }
 
     /// Returns the next packet, or nil at the end. Blocks; the interrupter can end the call.

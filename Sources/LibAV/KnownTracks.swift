@@ -22,7 +22,8 @@ package struct KnownTracks: Sendable {
         (video, audio) = (demuxer.bestVideo?.index, demuxer.bestAudio?.index)
     }
 
-    /// Whether an input whose header was read has these tracks, with the same codecs and in the same order.
+    /// Whether `context`, an input whose header was read, has the known tracks, with the same codecs and in the same
+    /// order.
     func areTracks(of context: UnsafeMutablePointer<AVFormatContext>) -> Bool {
         guard let format = context.pointee.iformat, String(cString: format.pointee.name) == "mpegts" else {
             return false

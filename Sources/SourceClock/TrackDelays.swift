@@ -85,8 +85,8 @@ struct TrackDelays: Sendable {
         return pieces.reversed().prefix { $0.at >= moment }.map(\.greatest).max()
     }
 
-    /// The smallest and the largest delay of the packets that arrived since `moment`; if there are none, those of the
-    /// newest packets.
+    /// The smallest and the largest delay of the packets that arrived since `moment`; if no packet arrived since
+    /// `moment`, those of the newest packets.
     func extremes(since moment: Int64) -> Extremes {
         let recent = pieces.drop { $0.at < moment }
         let taken = recent.isEmpty ? pieces.suffix(1) : recent

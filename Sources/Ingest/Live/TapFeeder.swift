@@ -31,7 +31,8 @@ final class TapFeeder {
         (self.tap, self.options, self.name, self.timing, self.monitor) = (tap, options, name, timing, monitor)
     }
 
-    /// Records that the input was opened with these tracks, or that another sender with these tracks has begun.
+    /// Prepares for the packets of an input that was opened with `tracks`, or of another sender with `tracks`. Packets
+    /// that still wait are discarded.
     func begin(_ tracks: LiveOpening.Tracks) {
         (waiting, begin, readers) = ([], nil, [:])
         let refusal: String? =

@@ -28,9 +28,10 @@ struct HTTPRedirection: Sendable, Equatable {
 
     init(_ url: String) { (first, self.url) = (url, url) }
 
-    /// Follows the redirection in a response with this status and this location. Returns whether the server at the new
-    /// address must be asked, too, because it may redirect again. No further server is asked after a redirection to
-    /// another server: libavformat then gets no headers, so it may follow all further redirections itself.
+    /// Follows the redirection in a response with the status `status` and the header field `location`. Returns whether
+    /// the server at the new address must be asked, too, because it may redirect again. No further server is asked
+    /// after a redirection to another server: libavformat then gets no headers, so it may follow all further
+    /// redirections itself.
     mutating func follow(status: Int, location: String?) -> Bool {
         isAnswered = true
         guard Self.statuses.contains(status), let location, let next = PlaylistHead.resolve(location, in: url),

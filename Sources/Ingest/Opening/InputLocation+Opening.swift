@@ -197,8 +197,8 @@ extension InputLocation {
         // libavformat listens on all interfaces, whatever host the address names. An address of the loopback interface
         // means that only senders on this machine are expected.
         let host = (try? URLParts(text))?.host ?? ""
-        // libavformat resolves the name `localhost` itself. Where that gives ::1, it refuses to listen at 127.0.0.1, so
-        // the interface is given by the same name.
+        // libavformat resolves the name `localhost` itself. If the result is ::1, libavformat refuses to listen at
+        // 127.0.0.1, so the option gets the name instead of an address.
         if host == "localhost" || IPAddress(host)?.isLoopback == true { values["localaddr"] = host }
         return values
     }

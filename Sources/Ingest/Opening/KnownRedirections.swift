@@ -32,6 +32,6 @@ final class KnownRedirections: Sendable {
         return found
     }
 
-    /// Forgets all answers, because the input is opened again.
+    /// Forgets all known redirections, because the input is opened again.
     func forget() { answers.withLock { $0 = [] } }
 }

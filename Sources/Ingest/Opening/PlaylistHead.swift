@@ -98,7 +98,7 @@ struct PlaylistHead: Sendable, Hashable {
         return attributes[mark.upperBound...].prefix { $0 != "\"" }
     }
 
-    /// Whether the segments in front of `section` need the same initialization section.
+    /// Whether `section` is the same initialization section as the last one in ``sections``.
     private func repeats(_ section: Section) -> Bool {
         sections.last.map { $0.reference == section.reference && $0.offset == section.offset } ?? false
     }

@@ -29,11 +29,12 @@ final class PlaylistState: Sendable {
     /// would wait for a segment that never comes.
     var isRestarted: Bool { restarted.load(ordering: .acquiring) }
 
-    /// Whether the input must be opened again without a pause.
+    /// Whether the input must be opened again without a pause, because its playlist was started again or continues with
+    /// another initialization section.
     var isAtChange: Bool { isRestarted || next.withLock { !$0.isEmpty } }
 
-    /// Makes the next demuxer begin with the segments that need one of the initialization sections at `addresses`, those
-    /// at which the lists of the playlist have ended. Does nothing without a section.
+    /// Makes the next demuxer begin with the segments that need one of the initialization sections at `addresses`,
+    /// those at which the media playlists of the input have ended. Does nothing if `addresses` is empty.
     func resume(at addresses: [InitializationAddress]) {
         if !addresses.isEmpty { next.withLock { $0 = addresses } }
     }
@@ -120,8 +121,8 @@ extension SourceMonitor {
         stall.withLock { $0.findEnd = findEnd }
     }
 
-    /// Called when a read of a playlist took too long: there is no new segment, or the server does not answer. Stores
-    /// where the playlist ends. Blocks until the server has answered. Called on the reading thread.
+    /// Called when the read of a packet from a playlist took too long: there is no new segment, or the server does not
+    /// answer. Stores where the playlist ends. Blocks until the server has answered. Called on the reading thread.
     func noteStall() {
         let end = stall.withLock { $0.findEnd }?(interrupter)
         stall.withLock { $0.end = end }

@@ -11,7 +11,7 @@ struct PlaylistWatch: Sendable {
     enum Verdict: Sendable, Hashable {
         /// The playlist was not started again, or this is not certain yet.
         case continues
-        /// The playlist was started again.
+        /// The server has started the playlist again.
         case restarted
     }
 
@@ -64,7 +64,7 @@ struct PlaylistWatch: Sendable {
             return .continues
         }
         // A server of a content delivery network may be some segments behind the other servers, but not by a whole
-        // playlist.
+        // playlist. So the playlist was started again.
         if let before, end <= before.lowerBound { return .restarted }
         guard var current = self.wait, current.start == start, end >= current.end else {
             self.wait = Wait(start: start, end: end)

@@ -70,7 +70,7 @@ final class ReopenLoop {
 
 /// Decides when an input that ended or failed is opened again, and which of the failures are logged.
 struct ReopenSchedule: Hashable {
-    /// The pause after the first failure; it doubles with each further failure.
+    /// The pause after the first failure; it doubles with each further failure, up to ``longestDelay``.
     static let shortestDelay = Duration.seconds(1)
     /// The longest pause before an input is opened again.
     static let longestDelay = Duration.seconds(5)

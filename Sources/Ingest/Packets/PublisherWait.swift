@@ -11,10 +11,12 @@ struct PublisherWait {
     enum Decision: Equatable {
         /// The publisher's tracks are known: no further track is expected.
         case known
-        /// Decide again when something changes, and at the given time, if there is one.
+        /// Decide again when more is known of the tracks or the publisher is gone, and at the given time, if there is
+        /// one.
         case wait(until: Int64?)
-        /// The publisher lacks the needed track. Decide again when something changes: this publisher can still send the
-        /// track, or another publisher can come. Returned once for each publisher.
+        /// The publisher lacks the needed track. Decide again when more is known of the tracks or the publisher is
+        /// gone: this publisher can still send the track, or another publisher can come. Returned once for each
+        /// publisher.
         case useless
     }
 

@@ -30,8 +30,8 @@ package struct SourceSelector: Sendable {
         /// Sources are read all the time, but only their keyframes are decoded. At a switch, the last frame of the
         /// previous source can stay on screen until the next keyframe.
         case keyframes
-        /// Sources are opened only when they are needed. A switch takes as long as the opening, and the slate is shown
-        /// until then.
+        /// Sources are opened only when they are needed. A switch takes as long as the opening. Until then the last
+        /// frame stays on screen or, after the timeout, the slate is shown.
         case cold
     }
 
@@ -77,7 +77,7 @@ package struct SourceSelector: Sendable {
         case disconnected
         /// The source on air showed no video for the timeout.
         case noVideo
-        /// A source has video again, and replaces the slate.
+        /// A source has video, and replaces the slate.
         case video
         /// A preferred source was healthy for long enough.
         case recovered
@@ -112,7 +112,7 @@ package struct SourceSelector: Sendable {
 
     /// A step for the caller to take. The caller must carry actions out in order.
     package enum Action: Sendable, Hashable {
-        /// Open the source, and try again until it is closed.
+        /// Open the source. If opening fails, try again until the selector closes the source.
         case open(Int, Decoding)
         /// Change how much of the source is decoded.
         case decode(Int, Decoding)

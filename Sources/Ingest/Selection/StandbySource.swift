@@ -27,7 +27,8 @@ package final class StandbySource: Sendable {
         package var status = SourceStatus()
         /// How often opening the source, or the opened source, has failed.
         package var failures = 0
-        /// The error with which the last attempt to open the source failed; nil if it did not fail.
+        /// The error with which opening the source last failed; nil if opening has not failed, or if an opened source
+        /// has failed since then.
         package var error: (any Error)?
         /// Whether the source is being opened and its opening waits for the first frame of its video.
         package var isDescribing = false

@@ -58,7 +58,7 @@ final class TrackDecoder {
     private(set) var refusal = DecodingRefusal()
     /// Whether a decoder that refuses every packet counts as failed. True for live tracks.
     private var failsWhenRefusing = false
-    /// The end of the last packet of audio, in ticks.
+    /// The end of the last packet of audio, in ticks of the stream.
     private var audioEnd: Int64?
     /// The longest gap in audio that does not require the decoder to be flushed.
     private static let hole = Duration.milliseconds(100)
@@ -98,7 +98,7 @@ final class TrackDecoder {
         }
     }
 
-    /// Takes a frame from the decoder, or passes a packet to it; nil if the caller must call again.
+    /// Returns a frame of the decoder, or passes a queued packet to the decoder; nil if the caller must call again.
     private func step(inputEnded: Bool) throws(AVFailure) -> Output? {
         switch try decoder.receive() {
         case .frame(let frame):
@@ -116,7 +116,8 @@ final class TrackDecoder {
         case .needsPacket:
             if isDraining { return .ended }
             if let packet = queue.popFirst() {
-                // The decoder takes the packet even if it then refuses it, so taking a packet counts as progress.
+                // The packet has left the queue even if the decoder then refuses the packet, so this counts as
+                // progress.
                 stuckErrors = 0
                 // Consecutive frames of an audio codec overlap. Without a flush, the first frame after the gap would
                 // contain the end of the audio before the gap.

@@ -16,7 +16,7 @@ struct ProgramClock {
     /// One clock reference.
     struct Reference: Equatable {
         var time: Int64
-        /// Whether a new time base begins here.
+        /// Whether a new time base begins with this reference.
         var isDiscontinuous = false
     }
 
