@@ -79,7 +79,7 @@ final class SourceMonitor: Sendable {
     }
 
     /// Whether an input that is being opened delivers media, and the opening waits for the first frame of its video.
-    /// Reset when the size of the video is known, or opening has failed.
+    /// Reset when the opening has ended.
     var isDescribing: Bool {
         get { describing.load(ordering: .relaxed) }
         set { describing.store(newValue, ordering: .relaxed) }

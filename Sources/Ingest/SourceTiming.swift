@@ -18,7 +18,8 @@ final class SourceTiming: SourceTimes {
     struct AudioPlace {
         /// When the run is due.
         let due: Timestamp
-        /// The factor by which the run is stretched, so that its duration is correct by relay's own clock.
+        /// By what fraction the run is stretched, so that its duration is correct by relay's own clock: 0.0001 makes it
+        /// 100 ppm longer.
         let stretch: Double
         /// The sum of the sudden moves of the mapping since the previous run.
         let step: Duration

@@ -5,7 +5,7 @@
 /// Indexed loads take most of the time. Therefore the rows are interleaved, so that the eight samples of a column are
 /// next to each other and one load fetches two columns. Only one thread may use the object at a time.
 final class EightRows {
-    /// One number for each row.
+    /// One number for each of the eight rows.
     typealias Lanes = SIMD8<UInt16>
 
     /// The number of rows that are scaled at the same time.

@@ -16,7 +16,7 @@ package struct KnownTracks: Sendable {
     /// The indices of the best video and audio stream; nil for a kind without a stream.
     let (video, audio): (Int?, Int?)
 
-    /// The tracks of an open input.
+    /// Stores the tracks of the input that `demuxer` has opened.
     package init(of demuxer: Demuxer) {
         streams = demuxer.streams
         (video, audio) = (demuxer.bestVideo?.index, demuxer.bestAudio?.index)

@@ -31,7 +31,7 @@ struct ProgramMapWatch: Sendable {
     /// change. So if two senders use one address and their maps alternate, the coding of one of them stays in use.
     private static let surprisingCount = 10
 
-    /// An incomplete section, with the transport packets that carried it.
+    /// An incomplete section of a table, with the transport packets that carried it.
     private struct Section {
         var bytes: [UInt8] = []
         var packets: [UInt8] = []

@@ -31,7 +31,7 @@ package final class TrackReader {
     /// The size of the lengths in front of the NAL units in the input's frames, if these have the form of MP4. Outputs
     /// always get lengths of 4 bytes.
     private var lengths = UnitLengths()
-    /// A decoder configuration that takes effect at the next keyframe.
+    /// A decoder configuration that takes effect at the next keyframe; nil if no new configuration has come.
     private var pending: [UInt8]?
 
     /// Creates a reader of `stream`; nil if no output can carry its coding. If `decodesOtherAudio` is set, audio that

@@ -105,8 +105,8 @@ final class PacketInbox: PacketSourceSink {
 
     func end(failure: String?) { put(.end) }
 
-    /// Blocks until all packets before the interruption are decoded, or until the source is stopped. Does not wait for
-    /// packets whose due time will never be known.
+    /// Blocks until all packets before the newest interruption are decoded, or until the source is stopped. Does not
+    /// wait for packets whose due time will never be known.
     func waitUntilDelivered() {
         while !monitor.isStopped, !state.withLock({ $0.isDelivered }) {
             _ = delivered.wait(timeout: .now() + .milliseconds(20))
@@ -123,7 +123,7 @@ final class PacketInbox: PacketSourceSink {
         }
     }
 
-    /// Reports that all packets before the interruption are decoded.
+    /// Reports that all packets before the newest interruption are decoded.
     func markDelivered() {
         let isNew = state.withLock { state in
             guard state.items.isEmpty, !state.isDelivered else { return false }

@@ -82,7 +82,7 @@ final class PlaylistState: Sendable {
     /// Ends the watch of the playlist. If this watch reports a restart of the playlist later, the report has no effect.
     func unwatch() { _ = beginWatch() }
 
-    /// Ends the current watch. Returns the number of the next one.
+    /// Ends the current watch. Returns the number of the next watch.
     func beginWatch() -> Int {
         let (old, number) = watching.withLock { watch in
             defer { watch.watcher = nil }

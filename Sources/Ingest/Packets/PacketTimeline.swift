@@ -20,7 +20,8 @@ package import SourceClock
 package struct PacketTimeline: Sendable {
     /// Counts of the packets that were dropped.
     package struct Counts: Sendable, Hashable, Codable {
-        /// Frames before the first keyframe, which a decoder could not decode.
+        /// Frames that a decoder could not decode: frames in front of the keyframe with which video begins or restarts,
+        /// and frames after this keyframe that are shown before it.
         package var undecodableFrames = 0
         /// Packets whose timestamps are implausible.
         package var unplaced = 0

@@ -241,7 +241,7 @@ struct RTMPPacketReader {
             frameLength: frameLength)
     }
 
-    /// The bit rate that the sender announced under `name`, in bits a second; 0 if it announced none.
+    /// The bit rate that the sender announced under `name`, in bits a second; 0 if it announced no plausible rate.
     private func bitrate(_ name: String) -> Int {
         let kilobits = number(name)
         return (1...1_000_000).contains(kilobits) ? Int(kilobits * 1000) : 0

@@ -24,7 +24,7 @@ struct TestClock: Hashable {
         return number - firstFrame(of: second) < flashLength
     }
 
-    /// The first frame at or after the full second.
+    /// The number of the first frame at or after the full second `second`.
     func firstFrame(of second: Int64) -> Int64 { TimeBase(1, 1).rescale(second, to: frameRate.timeBase, rounding: .up) }
 
     /// The sample at which frame `number` begins.

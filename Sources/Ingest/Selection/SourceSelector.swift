@@ -128,8 +128,8 @@ package struct SourceSelector: Sendable {
         /// Whether the source was lost or could not be opened since it was last opened or last had video.
         var hasFailed = false
         var lastVideo: Int64?
-        /// When the current period of video began; nil without video. An interruption as long as the timeout ends the
-        /// period.
+        /// When the current period of video began, in nanoseconds of the monotonic clock; nil without video. An
+        /// interruption as long as the timeout ends the period.
         var liveSince: Int64?
     }
 

@@ -40,7 +40,7 @@ package final class AACEncoder {
     /// The number of refused frames, and the reason for the last refusal.
     package private(set) var refused: (frames: Int64, reason: AVFailure?) = (0, nil)
 
-    /// Opens a session; throws if libavcodec refuses.
+    /// Opens a session; throws if libavcodec cannot encode audio of `format` at `bitrate`.
     package init(format: AudioFormat, bitrate: Int) throws(AVFailure) {
         session = try AACSession(format: format, bitrate: bitrate)
         (self.format, self.bitrate) = (format, bitrate)

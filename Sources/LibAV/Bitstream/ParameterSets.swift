@@ -6,7 +6,7 @@ package import Media
 package struct ParameterSets: Sendable, Equatable {
     /// H.264 or HEVC.
     package let codec: Codec
-    /// The VPS, which only HEVC has.
+    /// The VPSs, which only HEVC has.
     private var vps: [[UInt8]] = []
     private var sps: [[UInt8]] = []
     private var pps: [[UInt8]] = []

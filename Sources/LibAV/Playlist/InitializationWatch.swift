@@ -24,8 +24,8 @@ final class InitializationWatch {
     /// The maximum number of bytes that libavformat reads of an initialization section (`max_init_section_size` in
     /// `hls.c`).
     private static let longestSection = 1 << 20
-    /// The box with which an initialization section begins. Segments of a playlist begin with other boxes (RFC 8216,
-    /// 3.3).
+    /// The types of the boxes with which an initialization section can begin. Segments of a playlist begin with other
+    /// boxes (RFC 8216, 3.3).
     private static let firstBoxes = [Array("ftyp".utf8), Array("moov".utf8)]
 
     /// The initialization section that the demuxer of each media playlist keeps: the first section of that playlist.

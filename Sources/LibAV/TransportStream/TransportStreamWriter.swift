@@ -32,7 +32,7 @@ package final class TransportStreamWriter {
     /// PIDs below this belong to tables (ISO/IEC 13818-1, table 2-3; ETSI EN 300 468, table 1).
     private static let firstFree: UInt16 = 0x20
     private static let mapPID: UInt16 = 0x1000
-    /// libavformat's `max_delay`; libavformat adds twice this to all times.
+    /// libavformat's `max_delay`; libavformat adds twice this delay to all times.
     private static let delay = Duration.milliseconds(50)
     /// The offset that libavformat adds to all times, in 90 kHz ticks.
     private static let added = 2 * TimeBase.mpegTS.ticks(delay)
