@@ -6,11 +6,11 @@ internal import Media
 
 /// A queue of one track's compressed packets that were read but are not decoded yet. Used by one thread.
 struct CompressedQueue {
-    /// The maximum media time by which a track is read ahead (10 s).
+    /// The maximum media time by which a track is read ahead of its decoding (10 s).
     static let usualTimeLimit = Duration.seconds(10)
     /// The maximum by which a file's audio is read ahead of its video (180 s). The limit must be long, because a
     /// decoder retains up to five frames, even of a slide show, in which each frame lasts many seconds. The limit must
-    /// not be hours: if no further frame comes, the reader reads all audio up to the limit before the program
+    /// not be hours: if no further video frame comes, the reader reads all audio up to the limit before the program
     /// continues. On a slow disk, reading even ``usualByteLimit`` takes long.
     static let audioTimeLimit = Duration.seconds(180)
     /// The maximum number of bytes of each track that are read ahead (64 MiB).
@@ -72,7 +72,7 @@ struct CompressedQueue {
         }
     }
 
-    /// Drops packets up to the first packet with which decoding can begin.
+    /// Drops all packets before the first keyframe in the queue.
     mutating func dropToKeyframe() {
         while let first = packets.first, !first.isKeyframe { _ = popFirst() }
     }

@@ -5,10 +5,10 @@ internal import Media
 /// Joins the parts of a stream whose timestamps jump by design, such as MPEG-TS files that were appended to each other.
 /// All tracks are moved together, so that audio and video stay in sync across the jump.
 ///
-/// The first track that has a packet after the jump determines the correction: that packet is placed one step after the
-/// track's last packet. Packets from before the jump can still arrive on the other tracks. So for each packet of
-/// another track, the filter uses either the old or the new correction, whichever gives the time closer to the expected
-/// time.
+/// The first track that has a packet after the jump determines the correction: that packet is placed after the track's
+/// last packet, at the distance that the track's packets had before the jump. Packets from before the jump can still
+/// arrive on the other tracks. So for each packet of another track, the filter uses either the old or the new
+/// correction, whichever gives the time closer to the expected time.
 struct DiscontinuityFilter: Hashable {
     /// If a track's time steps forward by more than this, the step is a jump (the same limit as ffmpeg's
     /// `-dts_delta_threshold`).
@@ -23,11 +23,11 @@ struct DiscontinuityFilter: Hashable {
         var correction: Int64
         /// The corrected time of the track's last packet.
         var last: Int64
-        /// The track's last step forward that was not a jump.
+        /// The distance of the track's last two packets; a jump, or a step back, is not counted.
         var step: Int64 = 0
     }
 
-    /// The newest correction, in nanoseconds.
+    /// The correction for the newest jump of any track, in nanoseconds.
     private var correction: Int64 = 0
     private var tracks: [Int: Track] = [:]
 

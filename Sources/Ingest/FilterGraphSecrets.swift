@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Finds parts of a filter graph that might be secret: the values of options that are named like credentials, such as
-/// `decryption_key` in `lavfi:movie=clip.mp4:format_opts=decryption_key=…`. Addresses, which contain `://`, are found
-/// by other code.
+/// `decryption_key` in `lavfi:movie=clip.mp4:format_opts=decryption_key=…`. Addresses, which contain `://`, are not
+/// found here, but by the callers.
 package enum FilterGraphSecrets {
     private static let names: Set<String> = [
         "auth", "authorization", "cookies", "cryptokey", "headers", "key", "keys", "pass", "post_data", "pwd", "user",

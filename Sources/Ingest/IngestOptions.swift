@@ -25,7 +25,7 @@ package struct IngestOptions: Sendable, Hashable {
     /// The kind of track that the input must have. An input that listens waits for a sender that has such a track.
     package var needs: TrackKind?
 
-    /// Creates options with these values.
+    /// Creates options with these values; all other options have their defaults.
     package init(loop: Bool = false, size: FrameSize? = nil, frameRate: FrameRate? = nil) {
         self.loop = loop
         self.size = size

@@ -4,8 +4,8 @@ internal import Dispatch
 internal import Media
 
 /// A file that libav reads. The file is played once, or in a loop. If the coding changes within the file, the file is
-/// opened again at that point. If a loop fails after it has delivered media, the file is opened again after 1 to 5 s,
-/// as often as necessary, unless a new attempt cannot repair the failure.
+/// opened again at that point. If a looped file fails after it has delivered media, the file is opened again after 1 to
+/// 5 s, as often as necessary, unless a new attempt cannot repair the failure.
 final class LibAVSource: MediaSource {
     let description: SourceDescription
     private let location: InputLocation
@@ -51,8 +51,9 @@ final class LibAVSource: MediaSource {
         sink.end(.audio)
     }
 
-    /// Opens the input, plays it to its end or to a change of its coding, and closes it. At a change, it is played from
-    /// `begin`. `loopEnd` is the end of the media in front of this part of it, in samples; nil if nothing was delivered.
+    /// Opens the input, plays it to its end or to a change of its coding, and closes it. If it is opened because of
+    /// such a change, it is played from `begin`. `loopEnd` is where the media ends that was delivered so far, in
+    /// samples; nil if nothing was delivered. Updates both for the next call.
     private func play(
         in loop: ReopenLoop, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?,
         from begin: inout StartPoint, loopEnd: inout Int64?

@@ -7,8 +7,8 @@ internal import Synchronization
 package protocol MediaSource: AnyObject, Sendable {
     /// The properties of the source that were found when it was opened.
     var description: SourceDescription { get }
-    /// Begins to deliver into `sink`, on a thread of its own, in these formats; nil means that the track is not wanted.
-    /// Only the first call has an effect.
+    /// Begins to deliver into `sink`, on a thread of its own, in the formats `video` and `audio`; nil means that the
+    /// track is not wanted. Only the first call has an effect.
     func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?)
     /// Ends delivery and all blocking reads. Returns at once; may be called on any thread, any number of times. A
     /// delivery that has begun can still reach the sink.

@@ -12,7 +12,7 @@ final class SourceMonitor: Sendable {
     /// A connection that stays open, so that the next demuxer can continue to read from it.
     private struct Continuation {
         let bytes: TransportStreamBytes
-        /// Whether the codec configuration of a stream changes at this point.
+        /// Whether the codec configuration of a stream changes where the last demuxer stopped reading.
         let isChange: Bool
     }
 
@@ -79,7 +79,7 @@ final class SourceMonitor: Sendable {
     }
 
     /// Whether an input that is being opened delivers media, and the opening waits for the first frame of its video.
-    /// Reset when the size of the video is known, or opening has failed.
+    /// Reset when the opening has ended.
     var isDescribing: Bool {
         get { describing.load(ordering: .relaxed) }
         set { describing.store(newValue, ordering: .relaxed) }
@@ -91,13 +91,14 @@ final class SourceMonitor: Sendable {
         stopSignal.signal()
         srt.withLock { $0 }?.stop()
         playlist.unwatch()
-        // Dropping the last reference to a kept connection closes it. This happens here, outside of the lock.
+        // Dropping the last reference to a kept connection closes the connection. The reference is dropped here,
+        // outside of the lock.
         _ = takeKept()
     }
 
     /// Keeps the connection of `demuxer` open for the next demuxer, but only if the codec configuration of a stream
-    /// changes at this point, or if `failure` is a failure to decode. If the demuxer read a playlist whose next segment
-    /// is coded in another way, the next demuxer begins with that segment.
+    /// changes where `demuxer` stopped reading, or if `failure` is a failure to decode. If the demuxer read a playlist
+    /// whose next segment is coded in another way, the next demuxer begins with that segment.
     func keepConnection(of demuxer: Demuxer, after failure: IngestError? = nil) {
         if failure == nil { playlist.resume(at: demuxer.nextInitializations) }
         guard let bytes = demuxer.transportStream, !isStopped else { return }
@@ -122,7 +123,7 @@ final class SourceMonitor: Sendable {
             || continuation.withLock { $0?.isChange == true }
     }
 
-    /// Whether the next demuxer continues with the bytes that the last one has left.
+    /// Whether the next demuxer continues with the bytes that the last demuxer has left unread.
     var continues: Bool { continuation.withLock { $0 != nil } }
 
     /// Makes the next demuxer of a looped file begin at the file's start. The last demuxer has read only the rest of
@@ -173,7 +174,7 @@ final class SourceMonitor: Sendable {
         }
     }
 
-    /// Counts damaged data after `failure`.
+    /// Counts damaged data that a decoder or a read has reported as `failure`, which becomes the status's last error.
     func noteDamage(_ failure: AVFailure) {
         update {
             $0.decodeErrors += 1
@@ -247,7 +248,7 @@ final class SourceMonitor: Sendable {
         }
     }
 
-    /// Logs that the codecs of the input named `input` change at this point. `streams` have the new codecs.
+    /// Reports that the input named `input` was opened again because its codecs changed. `streams` have the new codecs.
     func noteChange(_ input: String, _ streams: [StreamInfo]) {
         let tracks = streams.map(\.codecTitle).joined(separator: ", ")
         logger.notice("input is coded in another way now", metadata: ["input": "\(input)", "tracks": "\(tracks)"])

@@ -14,7 +14,7 @@ final class SourceReader {
         case blocked
         case ended
         /// A library is missing, or the leading decoder is broken: the video's, or the audio's in an input without
-        /// video. If the decoder is broken, opening the input again makes a new one.
+        /// video. If the decoder is broken, opening the input again makes a new decoder.
         case failed(AVFailure)
     }
 
@@ -30,9 +30,11 @@ final class SourceReader {
     private let audio: AudioTrack?
     private let rate: TimeBase
     private var timeline: SourceTimeline
-    /// Frames that are nearer to an earlier time are not delivered, in ticks of the video; nil once a frame was delivered.
+    /// The requested time of the first frame, in ticks of the video. Frames that are earlier by more than half a frame
+    /// are skipped. Nil once a frame was delivered.
     private var firstWanted: Int64?
-    /// Where the frames end that were not delivered for this reason; nil before the first one.
+    /// The end of the last frame that was skipped because of ``firstWanted``, in ticks of the video; nil if none was
+    /// skipped.
     private var skippedEnd: Int64?
     private var inputEnded = false
     private var failure: AVFailure?
@@ -109,7 +111,8 @@ final class SourceReader {
         }
     }
 
-    /// Where the part of the file that follows a change begins: behind what is still to be skipped.
+    /// Where delivery begins in the next part of the file, behind a change of the coding. If this part has ended before
+    /// ``firstWanted``, the next part skips the frames that are still too early.
     var startBehindChange: StartPoint {
         guard let firstWanted, let base = video?.decoder.stream.timeBase else { return .beginning }
         guard let skippedEnd else { return .stamp(base.duration(firstWanted)) }
@@ -163,8 +166,8 @@ final class SourceReader {
         let videoFinished = video?.isFinished ?? true
         if case .failed = result { return result }
         if audioFinished && videoFinished { return .ended }
-        // In a loop, or before a change, audio that is shorter than the video is silent until the video ends. The
-        // program must not wait for audio then.
+        // In a loop, or before a change of the coding, audio that is shorter than the video is silent until the video
+        // ends. The program must not wait for audio then.
         if continues, audio != nil, audioFinished, sink.hasRoom(for: .audio) { sink.markStarved(.audio) }
         return result
     }
@@ -192,9 +195,9 @@ final class SourceReader {
             "the audio decoder is broken; the input continues without audio", metadata: ["reason": "\(failure)"])
     }
 
-    /// Whether audio can be placed now, and the sink has room for it. At the end of a loop's round, or before a change,
-    /// audio is delivered even if the sink has no room: only a little audio is left, and the frames that follow must
-    /// not wait for it.
+    /// Whether audio can be placed now, and the sink has room for it. At the end of a loop's round, or before a change
+    /// of the coding, audio is delivered even if the sink has no room: only a little audio is left, and the frames that
+    /// follow must not wait for it.
     private var mayPlaceAudio: Bool {
         guard let video else { return sink.hasRoom(for: .audio) }
         guard timeline.hasOrigin || video.isFinished else { return false }
@@ -228,8 +231,8 @@ final class SourceReader {
         inputEnded = false
     }
 
-    /// Ends a loop's round after a read error, or the part of the input before a change. Returns the position at which
-    /// another reader can continue, in samples; nil if this reader has delivered nothing.
+    /// Ends a loop's round after a read error, or the part of the input before a change of the coding. Returns the
+    /// position at which another reader can continue, in samples; nil if this reader has delivered nothing.
     func breakOff() -> Int64? {
         guard continues, timeline.beginRound() else { return nil }
         let end = timeline.start(in: rate)

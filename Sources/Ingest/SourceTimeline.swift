@@ -12,7 +12,7 @@ struct SourceTimeline: Hashable {
     private static let farthest = Duration.seconds(10 * 366 * 86_400)
 
     private let timeBase: TimeBase
-    /// The assumed duration of the last frame, in the time base.
+    /// The assumed duration of a frame, in ticks of the time base.
     let frameDuration: Int64
     private var origin: Int64?
     private var offset: Int64 = 0
@@ -25,11 +25,11 @@ struct SourceTimeline: Hashable {
         self.frameDuration = max(1, frameDuration)
     }
 
-    /// Whether a frame or audio of this round has been placed, so that other audio can be placed relative to it.
+    /// Whether a frame or audio of the current round has a position, so that other audio can be placed relative to it.
     var hasOrigin: Bool { origin != nil }
-    /// The start of this round, in samples of `rate`.
+    /// The start of the current round of the loop, in samples of `rate`.
     func start(in rate: TimeBase) -> Int64 { timeBase.rescale(offset, to: rate) }
-    /// The end of the media placed in this round so far, in samples of `rate`.
+    /// The end of the media placed in the current round of the loop so far, in samples of `rate`.
     func end(in rate: TimeBase) -> Int64 { timeBase.rescale(end ?? offset, to: rate) }
 
     /// Returns the position of a frame on the timeline. ``TrackDecoder`` has already checked that `pts` is plausible. A
@@ -55,7 +55,8 @@ struct SourceTimeline: Hashable {
         return distance + timeBase.rescale(offset, to: rate)
     }
 
-    /// Makes audio at `pts` in `base` the origin, for a source without video that can be decoded.
+    /// Makes the audio at `pts` in `base` the origin of the current round, unless a frame or earlier audio is the
+    /// origin already.
     mutating func begin(at pts: Int64, in base: TimeBase) {
         if origin == nil { origin = base.rescale(pts, to: timeBase) }
     }
@@ -65,7 +66,8 @@ struct SourceTimeline: Hashable {
         end = max(end ?? offset, rate.rescale(position, to: timeBase))
     }
 
-    /// Begins the next round at the end of this one. Returns false if nothing was placed in this round.
+    /// Begins the next round of the loop at the end of the current round. Returns false if nothing was placed in the
+    /// current round.
     mutating func beginRound() -> Bool {
         origin = nil
         guard let end, end > offset else { return false }

@@ -18,24 +18,25 @@ final class SourceTiming: SourceTimes {
     struct AudioPlace {
         /// When the run is due.
         let due: Timestamp
-        /// The factor by which the run is stretched, so that its duration is correct by relay's own clock.
+        /// By what fraction the run is stretched, so that its duration is correct by relay's own clock: 0.0001 makes it
+        /// 100 ppm longer.
         let stretch: Double
         /// The sum of the sudden moves of the mapping since the previous run.
         let step: Duration
-        /// The number of times that the source was placed so far. If the number differs from the number at the previous
-        /// run, this run is the first run of a new placement.
+        /// The number of times that the source was placed so far, which means that its mapping became known. If the
+        /// number differs from the number at the previous run, this run is the first run of a new placement.
         let placement: Int
     }
 
     private struct State {
         var clock: SourceClock
-        /// The mappings from before the source was opened again. They are used for the media that arrived before the
-        /// reopening, until there is a new mapping.
+        /// The mappings to due times from before the source was opened again. They are used for the media that arrived
+        /// before the reopening, until there is a new mapping.
         var lastLines: [TrackKind: ClockLine] = [:]
         var placements = 0
         var step = Duration.zero
-        /// Whether the mapping was moved. Frames might then be due at another point within the program's frame
-        /// intervals than before.
+        /// Whether the mapping was made or moved since frames were last aligned with the program's. Frames might then
+        /// be due at another point within the program's frame intervals than before.
         var isOffPhase = false
         /// The time of the newest frame on the source's timeline. Nil before the first frame, and again after the
         /// source was reopened or its video fell silent.
@@ -102,7 +103,8 @@ final class SourceTiming: SourceTimes {
     /// The time after which a silent track counts as missing.
     var patience: Duration { state.withLock { $0.clock.settings.patience } }
 
-    /// The longest time that a packet can wait until it is due: the largest buffer plus the source's delay.
+    /// The longest time that a packet can wait until it is due: the largest buffer, plus the source's delay and the
+    /// duration of one frame.
     var longestWait: Duration { preparation + .nanoseconds(state.withLock { $0.clock.mostBuffer }) }
 
     /// How many times the source was placed; nil while it is not placed.

@@ -2,9 +2,10 @@
 
 /// Where delivery of a file, or of the part of a file behind a change of its coding, begins.
 enum StartPoint: Sendable, Hashable {
-    /// This long after the first frame.
+    /// This long after the first frame of the file or part.
     case moment(Duration)
-    /// At this timestamp of the video: the part begins near it, because it was sought.
+    /// At the frame nearest to this timestamp of the video. Used for a part if no frame was decoded between the point
+    /// that was sought in the file and the change.
     case stamp(Duration)
 
     /// The first frame.

@@ -93,8 +93,8 @@ final class AxisTable {
     }
 
     private func makeArea(_ key: Key, _ step: Double) {
-        // The largest number of source samples that one target sample can cover. It is one less if both the step and
-        // the start are whole numbers.
+        // The largest number of source samples that one target sample can cover. It is one less if both the number of
+        // source samples for each target sample and the start of the window are whole numbers.
         let isWhole = step == step.rounded() && key.start == key.start.rounded()
         let touched = isWhole ? Int(step) : Int(step.rounded(.up)) + 1
         // The number of taps is rounded up to an even number, because samples are loaded in pairs. It is at most the

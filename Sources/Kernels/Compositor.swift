@@ -77,8 +77,8 @@ package struct Compositor {
         }
     }
 
-    /// Lets `body` draw over `frame`. If nothing else refers to the frame's memory, and the memory belongs to this
-    /// pool, `body` draws in this memory; otherwise it draws on a copy.
+    /// Lets `body` draw over `frame`. If nothing else refers to the frame's memory, and the memory belongs to the
+    /// compositor's ``pool``, `body` draws in this memory; otherwise it draws on a copy.
     package func draw(over frame: inout VideoFrame?, _ body: (inout Canvas) -> Void) {
         guard let below = frame?.properties else { return }
         var canvas = pool.canvas(taking: &frame)

@@ -5,10 +5,10 @@
 /// Indexed loads take most of the time. Therefore the rows are interleaved, so that the eight samples of a column are
 /// next to each other and one load fetches two columns. Only one thread may use the object at a time.
 final class EightRows {
-    /// One number for each row.
+    /// One number for each of the eight rows.
     typealias Lanes = SIMD8<UInt16>
 
-    /// The number of rows.
+    /// The number of rows that are scaled at the same time.
     static let count = 8
 
     private let rows = Scratch<UInt8>()

@@ -61,8 +61,8 @@ package struct Placement: Sendable, Hashable {
     package var border: Border?
     /// How to place frames that contain bars: their bars are cut off. If this value is nil, the bars are visible.
     package var shape: Shape?
-    /// Whether the size changes in an animation. Scaling is then fast instead of exact; the difference is not visible
-    /// in motion.
+    /// Whether this is a placement in the middle of an animation that changes the size. Scaling is then fast instead of
+    /// exact; the difference is not visible in motion.
     var isResizing = false
 
     package init(
@@ -236,7 +236,7 @@ extension Placement {
         }
 
         /// Creates a shape that cuts nothing off and has the destination of `placement`. A move between a placement
-        /// without a shape and one with the shape `other` uses it for the end without a shape.
+        /// without a shape and one with the shape `other` uses the created shape for the end without a shape.
         private init(uncut placement: Placement, like other: Shape) {
             self = other
             (area, cut) = (placement.destination, 0)

@@ -141,7 +141,7 @@ package final class Scaler {
 
     /// Prepares a table that scales `count` samples to `target` samples. It contains the `visible` target samples from
     /// `first` on. For exact scaling `factor` is nil. For fast scaling `factor` is the factor by which the plane is
-    /// reduced before, and the table interpolates.
+    /// reduced before the table is applied, and the table interpolates.
     private func prepare(
         _ table: AxisTable, _ count: Int, _ factor: Int?, _ target: Int, _ first: Int, _ visible: Int
     ) {

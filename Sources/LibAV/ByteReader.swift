@@ -9,8 +9,8 @@ package protocol ByteStream: AnyObject, Sendable {
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
 }
 
-/// Lets libavformat read a ``ByteStream``; owns an `AVIOContext`. The object must outlive the demuxer that reads from
-/// it.
+/// Lets libavformat read a ``ByteStream``; owns an `AVIOContext`. A `ByteReader` must outlive the demuxer that reads
+/// from it.
 final class ByteReader {
     /// The object to which the opaque pointer of libavformat's callback points.
     private final class Source {

@@ -11,7 +11,7 @@ package struct CodedShape: Sendable {
     package let reorderDepth: Int64
 
     /// Opens a decoder with `configuration`, which has the form of ``Media/TrackDescription/decoderConfiguration``, and
-    /// decodes `keyframe`. This takes some milliseconds. Throws if it fails, or if the frames have more than
+    /// decodes `keyframe`. This takes some milliseconds. Throws if decoding fails, or if the frames have more than
     /// `mostPixels` pixels.
     package init(
         of codec: Codec, configuration: [UInt8], keyframe: SharedBytes, mostPixels: Int64 = LargestFrame.pixels,
@@ -88,7 +88,8 @@ private final class ShapeReader {
             throw context.explained(error)
         }
         guard context.pointee.width <= 0 else { return }
-        // A decoder that has its own threads may know the format only when it returns the first frame.
+        // A decoder that has its own threads may know the format only when it returns the first frame, so the end of
+        // the input makes it return the frame.
         try AVFailure.check(avcodec_send_packet(context, nil), "decode", subject)
         let frame = try DecodedFrame(subject: subject)
         _ = avcodec_receive_frame(context, frame.frame)

@@ -58,7 +58,7 @@ extension StreamInfo {
     /// The codec's name for people.
     package var codecTitle: String { codec?.description ?? codecName.uppercased() }
 
-    /// The codec, if outputs support it.
+    /// The codec, if relay's outputs support it; otherwise nil.
     package var codec: Codec? {
         let id = parameters.pointer.pointee.codec_id
         return Codec.allCases.first { $0 != .pcm && $0.libavID == id && $0.kind == kind }

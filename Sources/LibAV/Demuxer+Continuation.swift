@@ -7,10 +7,11 @@ internal import Media
 struct StreamContinuations: Sendable {
     /// The selected streams; none until a caller selects some.
     var selected: Set<Int> = []
-    /// For each late stream that continues a selected one: the index of the selected stream.
+    /// For each stream that appeared after the input was opened and continues a selected stream: the index of the
+    /// selected stream.
     private(set) var targets: [Int: Int] = [:]
 
-    /// All streams, early and late, that have carried the track of the stream `target`.
+    /// The selected stream `target`, and all later streams that continue it.
     func carriers(of target: Int) -> Set<Int> { Set(targets.filter { $0.value == target }.keys).union([target]) }
 
     /// Records that the stream `index` continues the stream `target`.

@@ -45,7 +45,8 @@ extension Demuxer {
             ? avformat_find_stream_info(context, nil) : avformat_find_stream_info(context, &options)
     }
 
-    /// Describes the streams. Their packets have times in `timeBase`; nil means the time bases of the container.
+    /// Describes the video and audio streams of `context`, except attached pictures. Their packets have times in
+    /// `timeBase`; nil means the time bases of the container.
     static func describe(
         _ context: UnsafeMutablePointer<AVFormatContext>, _ timeBase: TimeBase?, _ subject: String
     ) throws(AVFailure) -> [StreamInfo] {

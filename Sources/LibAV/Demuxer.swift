@@ -89,7 +89,7 @@ package final class Demuxer {
     private var ahead: [PacketBox] = []
     /// The latest end time of the packets that were read before the coding of a playlist changes; nil for other inputs.
     private var endOfCoding: Duration?
-    /// Finds the end of a file's first coding; nil for other inputs.
+    /// Finds where the coding of a transport stream in a file changes; nil for other inputs.
     var maps: FileMapWatch?
     /// The streams that continue selected ones under other PIDs.
     var continuations = StreamContinuations()
@@ -252,11 +252,11 @@ package final class Demuxer {
         }
     }
 
-    /// The object that supplies the bytes, if another demuxer can continue to read from it; otherwise nil.
+    /// The object that supplies the bytes of the input, if another demuxer can continue to read from it; otherwise nil.
     package var transportStream: TransportStreamBytes? { reader?.stream as? TransportStreamBytes ?? maps?.rest }
 
-    /// Puts back `packets`, which ``readPacket()`` has returned before: it returns them again, before all other
-    /// packets.
+    /// Puts back `packets`, which ``readPacket()`` has returned before: ``readPacket()`` returns them again, before all
+    /// other packets.
     package func putBack(_ packets: [PacketBox]) { ahead += packets.reversed() }
 
     /// Returns the next packet, or nil at the end. Blocks; the interrupter can end the call.
@@ -274,7 +274,8 @@ package final class Demuxer {
         try Self.check(code, "read", subject, interrupter)
         if isBehindChange(box) { return nil }
         if maps != nil, maps?.rest == nil { lookForChange(from: place) }
-        // Behind a change in a file, the next demuxer reads the new streams.
+        // A packet of a new stream is delivered as a packet of the stream that it continues, unless the coding of a
+        // file has changed: then the next demuxer reads the new streams.
         if maps?.rest == nil, box.streamIndex >= openedStreams, let continued = streamContinued(by: box.streamIndex) {
             box.move(to: continued)
         }

@@ -16,13 +16,14 @@ package struct KnownTracks: Sendable {
     /// The indices of the best video and audio stream; nil for a kind without a stream.
     let (video, audio): (Int?, Int?)
 
-    /// The tracks of an open input.
+    /// Stores the tracks of the input that `demuxer` has opened.
     package init(of demuxer: Demuxer) {
         streams = demuxer.streams
         (video, audio) = (demuxer.bestVideo?.index, demuxer.bestAudio?.index)
     }
 
-    /// Whether an input whose header was read has these tracks, with the same codecs and in the same order.
+    /// Whether `context`, an input whose header was read, has the known tracks, with the same codecs and in the same
+    /// order.
     func areTracks(of context: UnsafeMutablePointer<AVFormatContext>) -> Bool {
         guard let format = context.pointee.iformat, String(cString: format.pointee.name) == "mpegts" else {
             return false
@@ -48,13 +49,14 @@ package struct KnownTracks: Sendable {
         let codec: UInt32
     }
 
-    /// Makes probing brief.
+    /// Makes libavformat probe only ``briefProbe`` of the input.
     func shortenProbe(of context: UnsafeMutablePointer<AVFormatContext>) {
         context.pointee.max_analyze_duration = Self.briefProbe
     }
 
-    /// Adds what the brief probing did not find out. The known frame rates replace similar ones, because brief probing
-    /// measures them less exactly. A rate that is clearly different is the rate of another sender, or of new settings.
+    /// Adds to the streams of `context` the known properties that the brief probing did not find out. The known frame
+    /// rates replace similar ones, because brief probing measures them less exactly. A measured rate that is clearly
+    /// different stays: it is the rate of another sender, or of new settings.
     func complete(_ context: UnsafeMutablePointer<AVFormatContext>, subject: String) throws(AVFailure) {
         for known in streams where known.index < Int(context.pointee.nb_streams) {
             guard let stream = context.pointee.streams?[known.index], let parameters = stream.pointee.codecpar else {

@@ -22,7 +22,7 @@ package final class PacketBox: Sendable {
 
     /// The index of the packet's stream: ``StreamInfo/index``.
     package var streamIndex: Int { Int(packet.pointee.stream_index) }
-    /// Size in bytes.
+    /// Size of the packet in bytes.
     package var size: Int { Int(packet.pointee.size) }
     /// Whether the container or the transport reports that bytes of the packet are missing or wrong.
     package var isCorrupt: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }

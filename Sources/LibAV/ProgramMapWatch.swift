@@ -31,7 +31,7 @@ struct ProgramMapWatch: Sendable {
     /// change. So if two senders use one address and their maps alternate, the coding of one of them stays in use.
     private static let surprisingCount = 10
 
-    /// An incomplete section, with the transport packets that carried it.
+    /// An incomplete section of a table, with the transport packets that carried it.
     private struct Section {
         var bytes: [UInt8] = []
         var packets: [UInt8] = []
@@ -45,9 +45,10 @@ struct ProgramMapWatch: Sendable {
     /// (ETSI EN 300 468, table 12).
     private static let namingDescriptors: Set<UInt8> = [0x05, 0x6A, 0x7A, 0x7B, 0x7C, 0x7F]
 
-    /// Whether the stream is in a file. There it has one sender, so a single map with another coding always counts as a
-    /// change. A map with other PIDs counts, too: libavformat reads the end of a file when it opens it, so that the new
-    /// streams are no late ones, which ``Demuxer/streamContinued(by:)`` could follow.
+    /// Whether the transport stream is in a file. A file has one sender, so a single map with another coding always
+    /// counts as a change. A map with other PIDs counts, too: libavformat also reads the end of a file when it opens
+    /// the file, so the streams with the new PIDs exist from the opening on, and ``Demuxer/streamContinued(by:)`` does
+    /// not apply to them.
     private let isFile: Bool
     /// The PIDs of the streams to watch; nil for all.
     var followed: Set<Int>?
@@ -60,7 +61,8 @@ struct ProgramMapWatch: Sendable {
     private var programs: Set<Int> = []
     /// The PIDs in the newest map of each program.
     private var listed: [Int: Set<Int>] = [:]
-    /// Whether a map has given a watched stream the coding that was known before.
+    /// Whether a map has given a watched stream the coding that was known before, since the last
+    /// ``awaitConfirmation()``.
     private(set) var hasConfirmed = false
 
     /// Creates a watch that knows no streams yet.
@@ -72,11 +74,11 @@ struct ProgramMapWatch: Sendable {
     /// The PIDs in the newest maps of all programs.
     var listedPIDs: Set<Int> { listed.values.reduce(into: []) { $0.formUnion($1) } }
 
-    /// Forgets that a map has confirmed a coding.
+    /// Sets ``hasConfirmed`` to false.
     mutating func awaitConfirmation() { hasConfirmed = false }
 
-    /// Reads one transport packet. Returns whether it completes a map that changes the coding of a watched stream, or
-    /// the PID in a file.
+    /// Reads one transport packet. Returns whether it completes a map that changes the coding of a watched stream or,
+    /// in a file, its PID.
     mutating func read(_ packet: UnsafeRawBufferPointer) -> Bool {
         let pid = Int(packet[1] & 0x1F) << 8 | Int(packet[2])
         guard pid == 0 || mapPIDs.contains(pid), packet[1] & 0x80 == 0, let start = Self.payload(of: packet) else {
@@ -152,8 +154,8 @@ struct ProgramMapWatch: Sendable {
         return isChanged || isFile && isMoved
     }
 
-    /// Records the PIDs that a map of `program` lists. Returns whether it lists new ones in place of a watched one. A new
-    /// program takes the place of those that are gone.
+    /// Records the PIDs that a map of `program` lists. Returns whether the map lists a new PID while a watched PID is
+    /// missing. The PIDs of a new program are compared with those of the programs that are gone.
     private mutating func notePIDs(_ pids: Set<Int>, of program: Int) -> Bool {
         let gone = listed.filter { !programs.contains($0.key) }
         let before = listed[program] ?? gone.values.reduce(into: Set<Int>()) { $0.formUnion($1) }

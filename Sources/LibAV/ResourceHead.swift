@@ -4,7 +4,7 @@ internal import CFFmpeg
 
 /// The first bytes of the resource at a URL. libavformat reads them in the same way as media.
 package struct ResourceHead: Sendable {
-    /// The bytes.
+    /// The bytes that were read.
     package let bytes: [UInt8]
 
     /// Reads at most `limit` bytes of `url`, for at most `timeout`. An HTTP request also gets the lines in `headers`.

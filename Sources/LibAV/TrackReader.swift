@@ -28,9 +28,10 @@ package final class TrackReader {
     private let form: Form
     private let subject: String
     private var units: AnnexBReader
-    /// The size of the lengths in the input's frames, in the form of MP4. Outputs always get lengths of 4 bytes.
+    /// The size of the lengths in front of the NAL units in the input's frames, if these have the form of MP4. Outputs
+    /// always get lengths of 4 bytes.
     private var lengths = UnitLengths()
-    /// A decoder configuration that takes effect at the next keyframe.
+    /// A decoder configuration that takes effect at the next keyframe; nil if no new configuration has come.
     private var pending: [UInt8]?
 
     /// Creates a reader of `stream`; nil if no output can carry its coding. If `decodesOtherAudio` is set, audio that
@@ -140,8 +141,8 @@ extension TrackReader {
         return track.flatMap { box.encodedPacket(of: $0, payload: unit.payload, isKeyframe: unit.isKeyframe) }
     }
 
-    /// Describes the track by the parameter sets that are active at `keyframe`. If they changed before this keyframe,
-    /// the frames contained them until now.
+    /// Describes the track by the parameter sets that are active at `keyframe`. If the sets changed between two
+    /// keyframes, the frames from then on contain the new sets, and the description changes only here.
     private func follow(_ keyframe: SharedBytes) throws(AVFailure) {
         guard let configuration = units.sets.configuration, configuration != track?.decoderConfiguration.array else {
             return
@@ -151,7 +152,7 @@ extension TrackReader {
             configuration)
     }
 
-    /// Reads the parameter sets that probing found; start codes separate them.
+    /// Reads the parameter sets that probing found; in `extraData`, start codes separate them.
     private func begin(with extraData: [UInt8]) {
         _ = units.read(extraData)
         guard let configuration = units.sets.configuration, let video = stream.video, video.width > 0, video.height > 0

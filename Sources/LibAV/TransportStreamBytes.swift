@@ -33,7 +33,8 @@ package final class TransportStreamBytes: ByteStream {
         state = Mutex(State(watch: ProgramMapWatch(isFile: true)))
     }
 
-    /// Reads the bytes of a file that follow a change. The next demuxer gets the packets of `tables` first.
+    /// Reads the bytes of a file that follow a change of the coding. The next demuxer gets the packets of `tables`
+    /// first.
     init(restOf file: FileBytes, behind tables: [UInt8]) {
         source = file
         state = Mutex(State(watch: ProgramMapWatch(isFile: true), rest: tables, isChanged: true))

@@ -19,7 +19,7 @@ struct ArrivalFloor: Sendable {
         /// The minimum delay in this bucket, and the arrival of the packet that had this delay.
         private(set) var delay: Int64
         private(set) var arrival: Int64
-        /// The first packet of the bucket. The sums below are relative to this packet.
+        /// The delay and the arrival of the bucket's first packet. The values in `sums` are relative to these two.
         private var first: (delay: Int64, arrival: Int64)
         private var count = 1.0
         private var sums = (delay: 0.0, arrival: 0.0)
@@ -106,9 +106,9 @@ struct ArrivalFloor: Sendable {
     /// The fitted line is moved so that it passes through the lowest point of the last 60 buckets, and of at least the
     /// last three points. A clock's rate does not change noticeably in so short a time.
     private static let lowWindow = 60
-    /// The usual difference between the rate of a sender's clock and the rate of our clock.
+    /// The usual difference between the rate of a sender's clock and the rate of our clock, as a fraction: 200 ppm.
     private static let usualRate = 200e-6
-    /// The usual variance of the mean delay of one second. The standard deviation is 0.75 ms.
+    /// The usual variance of the mean delay of one second, in square nanoseconds: the standard deviation is 0.75 ms.
     private static let usualVariance = 0.75e6 * 0.75e6
     private static let highestRate = 1000e-6
 
@@ -135,7 +135,7 @@ struct ArrivalFloor: Sendable {
         self.pathStep = Double(pathStep)
     }
 
-    /// The number of buckets that are kept.
+    /// The number of buckets that are kept at present.
     var count: Int { buckets.count }
 
     /// The floor at the moment `arrival`: the smallest delay to expect of a packet that arrives then; nil before the

@@ -18,7 +18,7 @@ struct SenderTimeline: Sendable {
     struct Jump: Sendable, Hashable {
         /// The track that jumped first.
         let track: TrackKind
-        /// The packet's decoding time minus the expected decoding time, in nanoseconds.
+        /// The decoding time of the first packet after the jump minus its expected decoding time, in nanoseconds.
         let distance: Int64
     }
 
@@ -69,18 +69,19 @@ struct SenderTimeline: Sendable {
     }
 
     static let jump: Int64 = 250_000_000
-    /// The threshold for a forward jump during the burst at the start. In the burst media arrives faster than in real
-    /// time, so every packet has a smaller delay than the one before. A gap in the burst therefore looks like a jump,
-    /// and the threshold is higher.
+    /// The threshold for a forward jump during the burst at the start, in nanoseconds. In the burst media arrives
+    /// faster than in real time, so every packet has a smaller delay than the one before. A gap in the burst therefore
+    /// looks like a jump, and the threshold is higher.
     private static let jumpInBurst: Int64 = 2_000_000_000
     private static let jumpOfFile: Int64 = 10_000_000_000
     private static let jumpBackOfFile: Int64 = 100_000_000
-    /// A packet arrives too early if its delay is below the floor (the smallest delay to expect) by more than this.
+    /// A packet arrives too early if its delay is below the floor (the smallest delay to expect) by more than this many
+    /// nanoseconds.
     private static let early: Int64 = 100_000_000
-    /// How soon after one track's jump the other track must jump, too.
+    /// How soon after one track's jump the other track must jump, in nanoseconds, so that both count as the same jump.
     private static let followWithin: Int64 = 5_000_000_000
     private static let followNear: Int64 = 500_000_000
-    /// The maximum difference between the two tracks of one sender: between their times, or between their delays.
+    /// The maximum difference, in nanoseconds, between the times or the delays of the two tracks of one sender.
     private static let apart: Int64 = 2_000_000_000
     /// Packets that arrive within this many nanoseconds count as having arrived together.
     private static let together: Int64 = 5_000_000
@@ -154,7 +155,8 @@ struct SenderTimeline: Sendable {
             if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor)
                 ?? (jumps ? shiftOfJumpTogether(kind, raw: raw, at: arrival) : nil)
             {
-                // With the other track's shift, the track may continue at a time before its own previous end.
+                // With the other track's shift, the track may continue at a time before its own previous end, so its
+                // last decoding time is forgotten.
                 (track.shift, track.last, pending, track.leap) = (shift, nil, nil, nil)
                 place.isMoved = true
             } else if jumps {

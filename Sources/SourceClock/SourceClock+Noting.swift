@@ -4,13 +4,13 @@ package import Media
 
 extension SourceClock {
     /// After a long silence, a packet may come from another sender. If its delay is below the floor by at most this
-    /// much, it still counts as coming from the same sender.
+    /// many nanoseconds, the packet still counts as coming from the same sender.
     private static let near: Int64 = 100_000_000
     private static let forgottenAfter: Int64 = 60_000_000_000
     /// The maximum number of packets that a demuxer holds back until later packets arrive.
     private static let mostHeldBack = 6
     /// If packets need more buffer than the limit allows, the mapping changes only when every packet has been late for
-    /// this long.
+    /// this many nanoseconds.
     private static let patienceWithLate: Int64 = 3_000_000_000
 
     /// Records a packet that was read at `arrival`. Returns the packet's times on the timeline, and the events that the
@@ -75,8 +75,8 @@ extension SourceClock {
 
     private var lostAfter: Int64 { max(10_000_000_000, 2 * settings.patience.inNanoseconds) }
 
-    /// After a long silence, restarts the clock if the packet does not fit the mapping, because then it comes from
-    /// another sender.
+    /// After a long silence, restarts the clock if the first new packet does not fit the mapping, because then this
+    /// packet comes from another sender.
     private mutating func restartIfForgotten(_ stamp: Stamp, _ arrived: Int64) {
         guard isPlaced else { return }
         if arrived &- lastArrival > lostAfter { silence = (arrived &- lastArrival, Self.mostHeldBack) }

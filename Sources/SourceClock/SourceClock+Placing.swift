@@ -3,8 +3,8 @@
 internal import Media
 
 extension SourceClock {
-    /// If the smallest delays of the two tracks differ by more than this, the timestamps of the tracks have no common
-    /// epoch.
+    /// If the smallest delays of the two tracks differ by more than this many nanoseconds, the timestamps of the tracks
+    /// have no common epoch.
     private static let unrelated: Int64 = 10_000_000_000
 
     /// Creates the mapping from the source's timeline to our clock as soon as enough delays have been collected.
@@ -90,8 +90,8 @@ extension SourceClock {
         events.append(.placed(buffer: .nanoseconds(maps[0].buffer)))
     }
 
-    /// Includes a track that began after the mapping was created, as soon as enough of its delays have been collected.
-    /// If the track needs more buffer than there is, the mapping makes one step.
+    /// Includes `track`, which began after the mapping was created, in the mapping as soon as enough of its delays have
+    /// been collected. If the track needs more buffer than there is, the mapping makes one step.
     mutating func join(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) {
         let collecting = max(settings.collecting.inNanoseconds, 500_000_000)
         guard let state = delays[track], arrived &- state.since >= collecting else { return }
@@ -185,7 +185,8 @@ extension SourceClock {
         return spare.min() ?? 0
     }
 
-    /// By how much the largest delay of the last `time` nanoseconds exceeded the floor.
+    /// By how much the largest delay of the last `time` nanoseconds exceeded the floor, in nanoseconds; for the tracks
+    /// of the mapping `index`.
     private func worstDelay(on index: Int, at moment: Int64, within time: Int64) -> Int64 {
         let now = floor(of: maps[index], at: moment)
         var worst: Int64 = 0

@@ -194,8 +194,8 @@ package struct SourceClock: Sendable {
 // MARK: The common buffer
 
 extension SourceClock {
-    /// How long after its creation a mapping may make a step to the common buffer. Little of the source has been shown
-    /// by then, so viewers hardly notice the step.
+    /// How long after its creation, in nanoseconds, a mapping may make a step to the common buffer. Little of the
+    /// source has been shown by then, so viewers hardly notice the step.
     static let timeOfStart: Int64 = 2_000_000_000
 
     /// Tells the common buffer, if there is one, how much buffer this source alone needs, in nanoseconds.
@@ -204,8 +204,8 @@ extension SourceClock {
         seat?.need(need)
     }
 
-    /// Sets the buffer to the length of the common buffer. The mapping then follows slowly. A new mapping that needs
-    /// more buffer makes a step at once.
+    /// Sets the source's buffer to the length of the common buffer, if there is one. The mapping then follows slowly. A
+    /// new mapping that needs more buffer makes a step at once.
     mutating func followOthers(at moment: Int64, _ events: inout [SourceClockEvent]) {
         guard let seat else { return }
         let more = seat.buffer(for: ownBuffer) &- maps[0].buffer

@@ -10,8 +10,8 @@ package struct SourceClockSettings: Sendable, Hashable {
         /// Packets arrive with jitter. Those with the smallest delays reveal the sender's clock, and those with the
         /// largest delays reveal how much buffer is needed.
         case jitter
-        /// Packets arrive in bursts, one burst for each segment. The mapping to our clock is created at the first
-        /// packet, and the media of the first burst fills the buffer.
+        /// Packets arrive in bursts, one burst for each segment. The mapping to our clock is created as soon as each
+        /// expected track has delivered a packet, and the media of the first burst fills the buffer.
         case bursts
         /// Each timestamp is the reading of our own monotonic clock when the frame or sample was captured. Arrivals
         /// reveal only how much buffer is needed.

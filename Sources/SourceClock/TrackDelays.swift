@@ -12,7 +12,7 @@ struct TrackDelays: Sendable {
         var greatest: Int64
     }
 
-    /// The smallest and the largest delay of a period.
+    /// The smallest and the largest delay of the packets that arrived in a period.
     struct Extremes: Sendable {
         var least: Int64
         var greatest: Int64
@@ -32,7 +32,7 @@ struct TrackDelays: Sendable {
     var isJoining: Bool
     /// The arrival of the track's last packet.
     private(set) var last: Int64
-    /// Whether no packet of the track has arrived for longer than the settings allow.
+    /// Whether no packet of the track has arrived for longer than ``SourceClockSettings/patience``.
     var isSilent = false
     /// The arrival of the first late packet if all later packets were late, too; nil if the last packet was on time.
     var lateSince: Int64?
@@ -78,14 +78,15 @@ struct TrackDelays: Sendable {
         }
     }
 
-    /// The largest delay since `moment`; nil if the track began later, or if no packet arrived since then.
+    /// The largest delay of the packets that arrived since `moment`; nil if the track began later, or if no packet
+    /// arrived since `moment`.
     func greatest(since moment: Int64) -> Int64? {
         guard since <= moment else { return nil }
         return pieces.reversed().prefix { $0.at >= moment }.map(\.greatest).max()
     }
 
-    /// The smallest and the largest delay since `moment`. If no packet arrived since then, the delays of the newest
-    /// packets.
+    /// The smallest and the largest delay of the packets that arrived since `moment`; if no packet arrived since
+    /// `moment`, those of the newest packets.
     func extremes(since moment: Int64) -> Extremes {
         let recent = pieces.drop { $0.at < moment }
         let taken = recent.isEmpty ? pieces.suffix(1) : recent

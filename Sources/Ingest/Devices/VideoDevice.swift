@@ -59,11 +59,12 @@ extension VideoDevice {
         guard single || planar else { return nil }
         address = "v4l2:\(path)"
         name = Self.text(capability.card)
-        // The types are V4L2_BUF_TYPE_VIDEO_CAPTURE (1) and V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE (9).
+        // The two buffer types are V4L2_BUF_TYPE_VIDEO_CAPTURE (1) and V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE (9).
         modes = Self.modes(type: single ? 1 : 9, ask)
     }
 
-    /// The maximum number of entries that are read from a list, so that a driver whose list never ends does not block.
+    /// The maximum number of entries that are read from each of a driver's lists (formats, sizes, frame rates), so that
+    /// a driver whose list never ends does not block.
     private static let most: UInt32 = 256
 
     private static func modes(type: UInt32, _ ask: Ask) -> [Mode] {
@@ -112,7 +113,7 @@ extension VideoDevice {
         return rates
     }
 
-    /// Returns the frame rate for this frame duration; nil if the duration is invalid.
+    /// Returns the frame rate for the frame duration `length`, in seconds; nil if the duration is invalid.
     private static func rate(_ length: v4l2_fract) -> String? {
         guard let numerator = Int32(exactly: length.denominator), let denominator = Int32(exactly: length.numerator),
             numerator > 0, denominator > 0

@@ -15,13 +15,13 @@ struct BacklogWatch {
     /// Creates a watch over the source whose clock is `timing`. The source delivers into `sink`.
     init(_ timing: SourceTiming, _ sink: any SourceSink) { (self.timing, self.sink) = (timing, sink) }
 
-    /// Called before each round of decoding.
+    /// Called before each round of decoding: a round decodes at most one frame and one run of audio samples.
     mutating func begin() {
         placement = timing.placement
         if placement != nil, placement != done { sink.markBehind() }
     }
 
-    /// Called when there is no packet left to decode in the current round.
+    /// Called after a round that has decoded nothing, because no packet is due.
     mutating func end() {
         guard placement != done else { return }
         done = placement

@@ -31,10 +31,11 @@ final class DecodingLane {
     enum Progress {
         /// No packet was due, and no frame was delivered.
         case idle
-        /// A frame or a run of audio was decoded.
+        /// A frame or a run of audio was decoded, or the decoder was drained.
         case advanced
-        /// A decoder broke, or no decoder could be made. `isInVain` is true if replacing the decoder did not help: the
-        /// broken decoder had itself replaced a broken one and has delivered nothing, or no decoder could be made.
+        /// A decoder broke, no decoder could be made, or a packet could not be prepared for the decoder. `isInVain` is
+        /// false only if a new decoder has replaced the broken one and may work better: the broken decoder was not
+        /// itself such a replacement, or it has delivered something.
         case failed(AVFailure, isInVain: Bool)
     }
 
@@ -44,14 +45,15 @@ final class DecodingLane {
     private let name: String
     private let make: Maker
     private var current: (coding: LiveCoding, track: any LiveTrack)?
-    /// Packets that wait for the next decoder, because their codec configuration differs from the current decoder's.
+    /// Packets that are not in the queue of the current decoder yet. If the first of them has another codec
+    /// configuration, they wait for the next decoder.
     private var waiting = Deque<LivePacket>()
     private var isInterrupted = false
     /// Whether an attempt to make a decoder has failed since a decoder last delivered a frame or audio.
     private var isUndecodable = false
     /// Whether a failure to make a decoder was logged since a decoder last delivered a frame or audio.
     private var isLogged = false
-    /// Whether the lane has logged, since its last restart, that the queue is full.
+    /// Whether the lane has logged, since its last restart, that the queue of a decoder was full.
     private var isFullLogged = false
     /// The maximum media time that may be queued for decoding.
     private var timeLimit = LiveOpening.usualTimeLimit
@@ -65,10 +67,11 @@ final class DecodingLane {
         self.make = make
     }
 
-    /// Whether all packets that were appended are decoded and delivered.
+    /// Whether all packets that were appended are decoded and delivered. While there is a decoder, this is false until
+    /// the sender has disconnected and the decoder is drained.
     var isEmpty: Bool { waiting.isEmpty && current.map { isInterrupted && $0.track.isFinished } ?? true }
 
-    /// Bytes queued for decoding.
+    /// Bytes in the queue of the current decoder.
     var bytes: Int { current?.track.decoder.queue.bytes ?? 0 }
 
     /// Queues the next packet of the track.
@@ -77,8 +80,8 @@ final class DecodingLane {
     /// Records that the sender has disconnected, so that the decoder is drained.
     func interrupt() { isInterrupted = true }
 
-    /// Releases the decoder once all packets before the interruption are decoded. A decoder can hold much memory, and
-    /// the next sender might come only after a long time.
+    /// Releases the decoder if the sender has disconnected and all of its packets are decoded. A decoder can hold much
+    /// memory, and the next sender might come only after a long time.
     func rest() { if isInterrupted, waiting.isEmpty, current?.track.isFinished == true { current = nil } }
 
     /// Drops all packets and the decoder. Decoding begins again with the packets that follow; at most `timeLimit` of
@@ -184,7 +187,8 @@ final class DecodingLane {
             ])
     }
 
-    /// Replaces a broken decoder by a new one, which gets the packets that are still queued.
+    /// Replaces a broken decoder by a new one, which gets the packets that are still queued. If the broken decoder
+    /// needs a library that is not installed, only releases it.
     private func replace(after failure: AVFailure) -> Progress {
         guard let (coding, old) = current else { return .idle }
         if failure.isMissingLibrary {

@@ -29,7 +29,8 @@ struct DecodingLoad {
     /// The time for which only keyframes are decoded before decoding all frames is tried again. It is `firstPause` at
     /// first, and doubles with each overload up to `longestPause`.
     private static let (firstPause, longestPause) = (Duration.seconds(10), Duration.seconds(300))
-    /// After all frames were decoded in time for this long, the next pause is ``firstPause`` again.
+    /// After all frames were decoded for this long without a reduction, the next reduction to keyframes lasts
+    /// ``firstPause`` again.
     private static let recovery = Duration.seconds(60)
 
     private var state: State
@@ -41,7 +42,8 @@ struct DecodingLoad {
     /// Creates the load of a source, all of whose frames are decoded from `now` on.
     init(at now: Timestamp) { state = .all(since: now) }
 
-    /// Records that the decoding thread has had no packet to decode up to `now`. Returns the change to be made.
+    /// Records that the decoding thread has paused until `now`, because no packet was due. Returns the switch back to
+    /// all frames if it is to be made now; nil otherwise.
     mutating func rested(at now: Timestamp) -> Action? {
         busy = nil
         if case .all(let since) = state, now - since >= Self.recovery { pause = Self.firstPause }

@@ -29,7 +29,7 @@ final class DecodingWatch {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// Called when no packet was left to decode.
+    /// Called after the decoding thread has paused, because no packet was due.
     func rest() { perform(load.rested(at: now)) }
 
     /// Records that a frame was decoded and delivered.

@@ -93,7 +93,7 @@ enum LiveCoding {
 /// A stream of a live input that libav opened.
 final class LiveStream: Sendable {
     let info: StreamInfo
-    /// The offset that is added to the stream's timestamps, in ticks.
+    /// The offset that is added to the stream's timestamps, in ticks of the stream's time base.
     let shift: Int64
     /// The clock that gave the stream's timestamps at capture; nil if the timestamps are not capture times.
     let clock: CaptureClock?
@@ -132,6 +132,6 @@ struct LiveOpening {
     /// pause without loss.
     var canWait = false
 
-    /// The limit for sources that do not arrive in segments.
+    /// The ``timeLimit`` of sources that do not arrive in segments.
     static let usualTimeLimit = Duration.seconds(60)
 }

@@ -26,7 +26,7 @@ final class PacketInbox: PacketSourceSink {
         var bytes = 0
         /// The time base and number of bits of each known track's timestamps.
         var tracks: [TrackKind: TrackStamps]
-        /// Whether all packets before the interruption were decoded.
+        /// Whether all packets before the newest interruption in the queue were decoded.
         var isDelivered = false
     }
 
@@ -72,7 +72,7 @@ final class PacketInbox: PacketSourceSink {
         put(.packet(LivePacket(content: .received(packet), time: noted.time, decodeTime: noted.decodeTime)))
     }
 
-    /// Appends an entry.
+    /// Appends an entry to the queue.
     func put(_ item: Item) {
         state.withLock { state in
             state.items.append(item)
@@ -105,8 +105,8 @@ final class PacketInbox: PacketSourceSink {
 
     func end(failure: String?) { put(.end) }
 
-    /// Blocks until all packets before the interruption are decoded, or until the source is stopped. Does not wait for
-    /// packets whose due time will never be known.
+    /// Blocks until all packets before the newest interruption are decoded, or until the source is stopped. Does not
+    /// wait for packets whose due time will never be known.
     func waitUntilDelivered() {
         while !monitor.isStopped, !state.withLock({ $0.isDelivered }) {
             _ = delivered.wait(timeout: .now() + .milliseconds(20))
@@ -123,7 +123,7 @@ final class PacketInbox: PacketSourceSink {
         }
     }
 
-    /// Reports that all packets before the interruption are decoded.
+    /// Reports that all packets before the newest interruption are decoded.
     func markDelivered() {
         let isNew = state.withLock { state in
             guard state.items.isEmpty, !state.isDelivered else { return false }
@@ -133,7 +133,7 @@ final class PacketInbox: PacketSourceSink {
         if isNew { delivered.signal() }
     }
 
-    /// Blocks until there is an entry to remove, or for `timeout`.
+    /// Blocks until the feed has added an entry, or for `timeout`.
     func wait(_ timeout: Duration) {
         _ = dataAvailable.wait(timeout: .now() + .nanoseconds(Int(timeout.inNanoseconds)))
     }

@@ -37,8 +37,8 @@ final class SourceDecoder {
     private static let shortestPause = Duration.seconds(10)
     /// The maximum of the time between two reopenings because of decoding failures.
     private static let longestPause = Duration.seconds(300)
-    /// The clock time from which the input may be opened again because it cannot be decoded, and the minimum time until
-    /// the reopening after that.
+    /// When the input may next be opened again because it cannot be decoded, in nanoseconds of the clock, and the
+    /// minimum time from that reopening to the following one.
     private var nextOpening = (from: Int64.min, pause: SourceDecoder.shortestPause)
 
     /// Creates a decoder of the packets that `feed` puts into `inbox`. It delivers frames in the format `video` and
@@ -106,15 +106,15 @@ final class SourceDecoder {
             // A read might have begun just after the feed was asked to open the input again, so the request is
             // repeated.
             if let refusal { _ = feed.openAgain(after: refusal) }
-            // Between two openings no packet is due, so the wait can be long: a new entry in the inbox ends it.
+            // Between two openings no packet is due, so the wait can be long: a new entry in the inbox ends the wait.
             inbox.wait(.milliseconds(isIdle ? 500 : hasBegun ? 20 : 5))
             watch.rest()
         }
     }
 
-    /// Whether all packets that have arrived are decoded. Packets whose due times never became known do not count. Audio
-    /// that is held does not count either: the program might begin only with the video of the next sender, who must not
-    /// wait for that.
+    /// Whether all packets that have arrived are decoded. Packets whose due times never became known do not count.
+    /// Audio that is held until the program begins does not count either: the program might begin only with the video
+    /// of the next sender, and the next sender is received only after this function has returned true.
     private func isDelivered(audioIsHeld: Bool) -> Bool {
         !timing.isPlaced || lanes.allSatisfy { $0.value.isEmpty || audioIsHeld && $0.key == .audio }
     }
@@ -162,7 +162,8 @@ final class SourceDecoder {
         for lane in lanes.values { lane.restart(timeLimit: LiveOpening.usualTimeLimit) }
     }
 
-    /// Decodes a frame or a run of audio samples if it is due. Returns whether the lane did anything.
+    /// Decodes a frame or a run of audio samples of the track `kind` if it is due. Returns whether something was
+    /// decoded or has failed.
     private func step(_ kind: TrackKind, now: Timestamp, isHeld: Bool) -> Bool {
         guard refusal == nil, let lane = lanes[kind] else { return false }
         switch lane.step(now: now, isHeld: isHeld) {

@@ -15,8 +15,8 @@ final class TapFeeder {
     private var readers: [Int: TrackReader] = [:]
     /// Packets that arrived before the due times were known.
     private var waiting: [EncodedPacket] = []
-    /// The presentation time of the first keyframe, in ticks. Frames that are shown earlier refer to missing frames,
-    /// and are dropped.
+    /// The presentation time of the first keyframe, in ticks. Frames that are shown before this keyframe refer to
+    /// missing frames, so their packets are dropped.
     private var begin: Int64?
 
     /// The maximum number of packets that are kept until the due times are known: at least a second of any source.
@@ -31,7 +31,8 @@ final class TapFeeder {
         (self.tap, self.options, self.name, self.timing, self.monitor) = (tap, options, name, timing, monitor)
     }
 
-    /// Records that the input was opened with these tracks, or that another sender with these tracks has begun.
+    /// Prepares for the packets of an input that was opened with `tracks`, or of another sender with `tracks`. Packets
+    /// that still wait are discarded.
     func begin(_ tracks: LiveOpening.Tracks) {
         (waiting, begin, readers) = ([], nil, [:])
         let refusal: String? =
@@ -63,7 +64,7 @@ final class TapFeeder {
         return Carriage.movie.refusal(of: stream).map { String($0.dropLast()) }
     }
 
-    /// Takes the next packet.
+    /// Passes on the next packet of the source, or keeps it until the due times are known.
     func take(_ packet: LivePacket) {
         switch packet.content {
         case .read(let box, let stream):
@@ -93,7 +94,7 @@ final class TapFeeder {
 }
 
 extension EncodedPacket {
-    /// A copy of the packet with these times.
+    /// A copy of the packet with these times, which are on the source's timeline.
     fileprivate func placed(at time: Timestamp, decoded: Timestamp) -> EncodedPacket {
         let base = TimeBase.nanoseconds
         let dts = base.rescale(decoded.nanoseconds, to: timeBase)

@@ -6,13 +6,13 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Follows the redirections of an HTTP address of an input with headers, which can be secret. libavformat itself would
-/// send the headers to every server to which it is redirected.
+/// Follows the redirections of an HTTP address of an input with `header=` options, which can be secret. libavformat
+/// itself would send the headers to every server to which it is redirected.
 struct HTTPRedirection: Sendable, Equatable {
     private static let statuses: Set = [301, 302, 303, 307, 308]
     private static let mostRedirections = 8
     private static let timeout = Duration.seconds(5)
-    /// Runs the requests. A thread waits for each of them.
+    /// Runs the HTTP requests. The thread that calls ``resolve(_:_:_:)`` waits for each of them.
     private static let tasks = TaskQueue(label: "relay.http.redirections")
 
     /// The address before all redirections.
@@ -28,9 +28,10 @@ struct HTTPRedirection: Sendable, Equatable {
 
     init(_ url: String) { (first, self.url) = (url, url) }
 
-    /// Follows the redirection in a response with this status and this location. Returns whether the server at the new
-    /// address must be asked, too, because it may redirect again. No further server is asked after a redirection to
-    /// another server: libavformat then gets no headers, so it may follow all further redirections itself.
+    /// Follows the redirection in a response with the status `status` and the header field `location`. Returns whether
+    /// the server at the new address must be asked, too, because it may redirect again. No further server is asked
+    /// after a redirection to another server: libavformat then gets no headers, so it may follow all further
+    /// redirections itself.
     mutating func follow(status: Int, location: String?) -> Bool {
         isAnswered = true
         guard Self.statuses.contains(status), let location, let next = PlaylistHead.resolve(location, in: url),

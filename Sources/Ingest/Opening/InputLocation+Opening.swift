@@ -52,7 +52,8 @@ extension InputLocation {
                 bytes = whole
             }
         } catch {
-            // libavformat reports only "invalid argument" when it refuses a format that is not on the list.
+            // libavformat reports only "invalid argument" when it refuses a format that is not in its option
+            // `format_whitelist`.
             let isOther = options.isSelfContained && error.isInvalidArgument
             throw IngestError.cannotBeOpened(
                 input: description, reason: isOther ? "it is no file that holds its media itself" : error.message)
@@ -114,14 +115,16 @@ extension InputLocation {
         }
     }
 
-    /// Creates a demuxer of the first part of a file that has frames. The coding changes behind it.
+    /// Creates a demuxer of a file whose coding changes. The file is read in parts, one for each coding; the demuxer
+    /// reads the first part that has frames.
     private func firstPart(
         of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
     ) throws(IngestError) -> Demuxer {
         while true {
             let part = try demuxer(of: bytes, settings, monitor)
             let hasFrames = part.bestVideo?.video.map { $0.width > 0 } ?? (part.bestAudio != nil)
-            // The part was read to its end, and has no frame from which the size of the video is known.
+            // If the part was read to its end, and has no frame from which the size of the video is known, the next
+            // part is tried.
             guard bytes.isChanged, !hasFrames else { return part }
             bytes.resume()
         }
@@ -156,8 +159,8 @@ extension InputLocation {
             values.merge(connection.values) { $1 }
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
             var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
-            // The drivers of these devices do not call the callback that could interrupt a blocking read, so the
-            // devices are read without blocking and polled.
+            // libavdevice's readers of V4L2 and ALSA devices do not call the callback that could interrupt a blocking
+            // read, so these devices are read without blocking and polled.
             options.isPolled = format == "v4l2" || format == "alsa"
             return (name, options)
         case .url(let scheme, let text):
@@ -194,8 +197,8 @@ extension InputLocation {
         // libavformat listens on all interfaces, whatever host the address names. An address of the loopback interface
         // means that only senders on this machine are expected.
         let host = (try? URLParts(text))?.host ?? ""
-        // libavformat resolves the name `localhost` itself. Where that gives ::1, it refuses to listen at 127.0.0.1, so
-        // the interface is given by the same name.
+        // libavformat resolves the name `localhost` itself. If the result is ::1, libavformat refuses to listen at
+        // 127.0.0.1, so the option gets the name instead of an address.
         if host == "localhost" || IPAddress(host)?.isLoopback == true { values["localaddr"] = host }
         return values
     }

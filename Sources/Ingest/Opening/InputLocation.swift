@@ -18,7 +18,8 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         case file(path: String)
         /// A device or generator of libavdevice.
         case device(format: String, name: String)
-        /// Anything else that libavformat opens, with its scheme in lower case.
+        /// Any other address, with its scheme in lower case. libavformat opens it, unless relay itself receives the
+        /// media, by SRT or with its RTMP server.
         case url(scheme: String, text: String)
     }
 
@@ -32,9 +33,9 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The minimum time by which a live source's media is delayed before it is shown, so that jitter has no effect. It
     /// is the option `#latency=` after the address; nil means the transport's default.
     package let latency: Duration?
-    /// Which tracks are used, and how the audio is treated: the other options after the address.
+    /// Which tracks are used, and how the audio is treated: the options of ``TrackOptions`` after the address.
     package let tracks: TrackOptions
-    /// How the input is opened: further options after the address.
+    /// How the input is opened: the options of ``ConnectionOptions`` after the address.
     package let connection: ConnectionOptions
     /// Whether the program's clock follows this source: `reference=yes`.
     package let isReference: Bool

@@ -5,7 +5,8 @@ internal import Synchronization
 /// Where the servers of an open input redirect to. A live playlist is read again and again, and its server is asked
 /// only once whether it redirects. Any thread may use it.
 final class KnownRedirections: Sendable {
-    /// The number of answers that are kept. Between two readings of a playlist there are fewer other requests.
+    /// The number of answers that are kept. Between two readings of a playlist fewer other addresses are requested, so
+    /// the answer for the playlist is not dropped.
     static let most = 32
 
     /// The answers, the least recently used one first.
@@ -31,6 +32,6 @@ final class KnownRedirections: Sendable {
         return found
     }
 
-    /// Forgets all answers, because the input is opened again.
+    /// Forgets all known redirections, because the input is opened again.
     func forget() { answers.withLock { $0 = [] } }
 }

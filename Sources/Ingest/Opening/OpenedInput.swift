@@ -79,7 +79,7 @@ final class OpenedInput {
         return TrackDecoder(stream, decoder: made, monitor: monitor)
     }
 
-    /// The constant frame rate that fits the frames best.
+    /// The constant frame rate that fits the input's video frames best.
     var frameRate: FrameRate { NominalRate.of(average: video?.video?.averageRate, base: video?.video?.baseRate) }
 
     var description: SourceDescription {
@@ -118,7 +118,7 @@ final class OpenedInput {
         packet.shift(by: discontinuity.shift(dts: dts, stream: packet.streamIndex, base: base))
     }
 
-    /// Seeks to the start.
+    /// Seeks to the start of the input.
     func rewind() throws(AVFailure) {
         discontinuity.reset()
         try demuxer.seekToStart()

@@ -98,7 +98,7 @@ struct PlaylistHead: Sendable, Hashable {
         return attributes[mark.upperBound...].prefix { $0 != "\"" }
     }
 
-    /// Whether the segments in front of `section` need the same initialization section.
+    /// Whether `section` is the same initialization section as the last one in ``sections``.
     private func repeats(_ section: Section) -> Bool {
         sections.last.map { $0.reference == section.reference && $0.offset == section.offset } ?? false
     }
@@ -180,7 +180,7 @@ extension InputLocation {
         guard let list, let variant = list.head.variant, let own = PlaylistHead.resolve(variant, in: list.url) else {
             return list
         }
-        // libavformat does not read such a variant, either.
+        // A variant that is not at an HTTP address is not read. libavformat does not read it, either.
         guard HTTPRedirection.isHTTP(own) else { return nil }
         let hasHeaders = list.hasHeaders && ServerAddress(list.url)?.mayGetHeaders(at: own) == true
         return playlist(own, hasHeaders: hasHeaders, redirections, interrupter)
@@ -208,6 +208,6 @@ private struct ReadPlaylist {
     let isWhole: Bool
     /// The playlist's address, after all redirections.
     let url: String
-    /// Whether the input's headers were sent to that address.
+    /// Whether the input's headers may be sent to ``url``.
     let hasHeaders: Bool
 }

@@ -16,8 +16,8 @@ final class PlaylistState: Sendable {
 
     /// The watch of the open playlist.
     private struct Watch: Sendable {
-        /// The number of watches that were begun or ended so far. The number distinguishes a verdict on the open
-        /// playlist from the verdict of an earlier watch, which can arrive late.
+        /// The number of watches that were begun or ended so far. The number distinguishes a restart that the current
+        /// watch has found from a restart that an earlier watch reports late.
         var number = 0
         var watcher: PlaylistWatcher?
     }
@@ -25,20 +25,22 @@ final class PlaylistState: Sendable {
     /// Creates the state of a source that has read nothing. Reads are measured with `clock`.
     init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
 
-    /// Whether the playlist was started again, so that the open demuxer would wait for a segment that never comes.
+    /// Whether the server has started the playlist again with smaller media sequence numbers, so that the open demuxer
+    /// would wait for a segment that never comes.
     var isRestarted: Bool { restarted.load(ordering: .acquiring) }
 
-    /// Whether the input must be opened again without a pause.
+    /// Whether the input must be opened again without a pause, because its playlist was started again or continues with
+    /// another initialization section.
     var isAtChange: Bool { isRestarted || next.withLock { !$0.isEmpty } }
 
-    /// Makes the next demuxer begin with the segments that need one of the initialization sections at `addresses`, those
-    /// at which the lists of the playlist have ended. Does nothing without a section.
+    /// Makes the next demuxer begin with the segments that need one of the initialization sections at `addresses`,
+    /// those at which the media playlists of the input have ended. Does nothing if `addresses` is empty.
     func resume(at addresses: [InitializationAddress]) {
         if !addresses.isEmpty { next.withLock { $0 = addresses } }
     }
 
-    /// The initialization sections of the first segments that the next demuxer reads; empty if it begins near the end
-    /// of the playlist. The change counts as handled.
+    /// Returns the initialization sections of the first segments that the next demuxer reads; empty if it begins near
+    /// the end of the playlist. Afterwards ``isAtChange`` is false.
     func takeChange() -> [InitializationAddress] {
         restarted.store(false, ordering: .releasing)
         return next.withLock { next in
@@ -77,10 +79,10 @@ final class PlaylistState: Sendable {
         if !isCurrent || interrupter.isInterrupted { new.stop() }
     }
 
-    /// Ends the watch of the playlist. A verdict of this watch that arrives later has no effect.
+    /// Ends the watch of the playlist. If this watch reports a restart of the playlist later, the report has no effect.
     func unwatch() { _ = beginWatch() }
 
-    /// Ends the current watch. Returns the number of the next one.
+    /// Ends the current watch. Returns the number of the next watch.
     func beginWatch() -> Int {
         let (old, number) = watching.withLock { watch in
             defer { watch.watcher = nil }
@@ -119,8 +121,8 @@ extension SourceMonitor {
         stall.withLock { $0.findEnd = findEnd }
     }
 
-    /// Called when a read of a playlist took too long: there is no new segment, or the server does not answer. Stores
-    /// where the playlist ends. Blocks until the server has answered. Called on the reading thread.
+    /// Called when the read of a packet from a playlist took too long: there is no new segment, or the server does not
+    /// answer. Stores where the playlist ends. Blocks until the server has answered. Called on the reading thread.
     func noteStall() {
         let end = stall.withLock { $0.findEnd }?(interrupter)
         stall.withLock { $0.end = end }

@@ -9,9 +9,9 @@
 struct PlaylistWatch: Sendable {
     /// What the content of the playlist means.
     enum Verdict: Sendable, Hashable {
-        /// The playlist is the same as before, or nothing is known.
+        /// The playlist was not started again, or this is not certain yet.
         case continues
-        /// The playlist was started again.
+        /// The server has started the playlist again.
         case restarted
     }
 
@@ -22,7 +22,8 @@ struct PlaylistWatch: Sendable {
     private struct Wait: Sendable {
         /// The time at which the wait began.
         let start: Duration
-        /// The media sequence number after the playlist's last segment, when it was first read.
+        /// The media sequence number after the playlist's last segment, when the playlist was first read during the
+        /// wait.
         var end: Int64
         /// The time at which a new segment was first found in the playlist; nil as long as there is no new segment.
         var advancedAt: Duration?
@@ -30,13 +31,13 @@ struct PlaylistWatch: Sendable {
 
     /// The maximum duration of the playlist's segments.
     private let target: Duration
-    /// The newest media sequence numbers that the playlist listed.
+    /// The media sequence numbers that the playlist listed when its end was highest; nil before the first reading.
     private var listed: Range<Int64>?
     /// When the playlist was read last; nil if it was not read yet.
     private var readAt: Duration?
     private var wait: Wait?
 
-    /// A watch of a playlist with this target duration.
+    /// Creates a watch of a playlist whose segments last up to `target`.
     init(target: Duration) { self.target = target }
 
     /// If libavformat waits for a segment longer than this, the server may have restarted the playlist. Normally
@@ -63,13 +64,14 @@ struct PlaylistWatch: Sendable {
             return .continues
         }
         // A server of a content delivery network may be some segments behind the other servers, but not by a whole
-        // playlist.
+        // playlist. So the playlist was started again.
         if let before, end <= before.lowerBound { return .restarted }
         guard var current = self.wait, current.start == start, end >= current.end else {
             self.wait = Wait(start: start, end: end)
             return .continues
         }
-        // libavformat reads a playlist again after half a target duration, so it has seen the new segment.
+        // libavformat reads a playlist again after half a target duration, so within a whole target duration it has
+        // seen the new segment. If it still waits, it waits for another number.
         if let advancedAt = current.advancedAt, time - advancedAt >= target { return .restarted }
         if current.advancedAt == nil, end > current.end { current.advancedAt = time }
         self.wait = current

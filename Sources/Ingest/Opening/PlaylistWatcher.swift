@@ -11,7 +11,7 @@ final class PlaylistWatcher: Sendable {
     private let state: Mutex<PlaylistWatch>
     private let timer = Mutex<(any DispatchSourceTimer)?>(nil)
     private let clock: any MonotonicClock
-    /// Ends a request that is under way. The reading thread has an interrupter of its own.
+    /// Interrupts the watcher's own read of the playlist. The reading thread has an interrupter of its own.
     private let interrupter = Interrupter()
     private let read: @Sendable (Interrupter) -> PlaylistHead?
     private let readingSince: @Sendable () -> Timestamp?
@@ -59,7 +59,7 @@ final class PlaylistWatcher: Sendable {
         let start = readingSince().map { Duration.nanoseconds($0.nanoseconds) }
         guard state.withLock({ $0.isDue(at: time, waitingSince: start) }), !interrupter.isInterrupted else { return }
         let head = read(interrupter)
-        // If the read ended in the meantime, libavformat does not wait any more.
+        // If libavformat's read of a packet has ended in the meantime, libavformat does not wait any more.
         let current = readingSince().map { Duration.nanoseconds($0.nanoseconds) }
         let verdict = state.withLock { $0.note(head, at: time, waitingSince: current == start ? start : nil) }
         guard verdict == .restarted, !interrupter.isInterrupted else { return }

@@ -11,7 +11,7 @@ final class ReopenLoop {
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
     private var schedule = ReopenSchedule()
-    /// When the current input was opened; nil while no input is open.
+    /// When the current input was opened, in nanoseconds of `clock`; nil while no input is open.
     private var openedAt: Int64?
     /// Whether the loop still plays the input that was opened when its source was created.
     private(set) var isFirst = true
@@ -70,9 +70,9 @@ final class ReopenLoop {
 
 /// Decides when an input that ended or failed is opened again, and which of the failures are logged.
 struct ReopenSchedule: Hashable {
-    /// The pause after the first failure; it doubles with each further failure.
+    /// The pause after the first failure; it doubles with each further failure, up to ``longestDelay``.
     static let shortestDelay = Duration.seconds(1)
-    /// The longest pause.
+    /// The longest pause before an input is opened again.
     static let longestDelay = Duration.seconds(5)
     /// An input that ran for at least this long has recovered: its next failure counts as the first.
     static let stableTime = Duration.seconds(10)

@@ -3,8 +3,8 @@
 internal import Media
 internal import Synchronization
 
-/// Opens the input that a source decodes, each time that the source's ``ReopenLoop`` plays it. The first time this is
-/// the input that was opened when the source was created; later the same location is opened again.
+/// Opens the input that a source decodes, each time that the source's ``ReopenLoop`` plays it. The first time, it
+/// returns the input that was opened when the source was created; later, it opens the same location again.
 final class RepeatedOpening: Sendable {
     private let location: InputLocation
     private let options: IngestOptions

@@ -4,7 +4,7 @@ internal import LibAV
 internal import Media
 
 extension EncodedPacket {
-    /// Returns the same packet, moved later by this many nanoseconds. The times inside splice information refer to the
+    /// Returns this packet, moved later by `shift` nanoseconds. The times inside splice information refer to the
     /// stream's times, so they are moved by the same amount. Nil for damaged splice information.
     func shifted(byNanoseconds shift: Int64) -> EncodedPacket? {
         let moved = moved(by: TimeBase.nanoseconds.rescale(shift, to: timeBase))

@@ -7,7 +7,7 @@ internal import Media
 /// Within half a second, timestamps in milliseconds cannot distinguish 29.97 from 30 frames a second, so the integer
 /// rate is assumed. The program follows the sender's clock, which compensates for the difference; see `ReferenceClock`.
 struct FrameRateMeter {
-    /// Number of intervals that are measured.
+    /// Number of intervals between frames that are measured.
     static let intervals = 12
     /// The minimum number of intervals for a result: with fewer, a single missing frame would falsify it.
     private static let fewest = 3
@@ -30,7 +30,8 @@ struct FrameRateMeter {
         if (1..<1000).contains(step) { steps.append(step) }
     }
 
-    /// The usual rate that fits the intervals so far; nil if none does.
+    /// The usual frame rate that fits the intervals measured so far; nil if none fits, or if there are too few
+    /// intervals.
     var rate: FrameRate? {
         guard steps.count >= Self.fewest else { return nil }
         let median = steps.sorted()[steps.count / 2]

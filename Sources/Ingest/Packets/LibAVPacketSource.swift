@@ -77,7 +77,7 @@ package final class LibAVPacketSource: PacketSource {
                 return nil
             } catch {
                 guard loops, !isLive, isBehindChange, !monitor.isStopped else { return error }
-                // The part in front of the change can be played, so the next round begins.
+                // The part of the file in front of the change of coding can be played, so the next round begins there.
                 skip(because: error, isNew: !isSkipping)
                 isSkipping = true
                 return nil
@@ -86,7 +86,8 @@ package final class LibAVPacketSource: PacketSource {
         sink.end(failure: failure?.description)
     }
 
-    /// Makes a looped file begin again without the part behind a change. This `isNew` in the first round.
+    /// Makes a looped file begin again, because the part behind a change of its coding cannot be used. `isNew` is true
+    /// the first time; later failures are not logged.
     private func skip(because failure: IngestError, isNew: Bool) {
         monitor.update { $0.lastError = failure.description }
         if isNew {

@@ -18,13 +18,14 @@ final class PacketInput {
     let isLive: Bool
     /// The sum of the durations of all earlier rounds of a loop, in nanoseconds. It is added to the timestamps.
     private var shift: Int64 = 0
-    /// The start and the end of the leading track in this round, in nanoseconds of the track's own timestamps.
+    /// The start and the end of the leading track in the current round of the loop, in nanoseconds of the track's own
+    /// timestamps.
     private var (start, end): (Int64, Int64) = (.max, .min)
     /// The end of the audio in all rounds so far, in nanoseconds.
     private var audioEnd = Int64.min
     /// Detects whether the tracks of a live input have moved to other streams.
     private var moved: MovedTracks
-    /// Decides which video packets of this round are left out because of the file's edit list.
+    /// Decides which video packets of the current round are left out because of the file's edit list.
     private var cut = EditListCut()
     /// Whether it was logged that frames are left out up to a keyframe.
     private var isCutLogged = false
@@ -35,7 +36,8 @@ final class PacketInput {
     private static let longestPeek = 500
     /// If a read returns faster than this, in nanoseconds, the packet came from a buffer.
     private static let shortestWait: Int64 = 3_000_000
-    /// The maximum by which arrival times are moved back, in nanoseconds.
+    /// The maximum by which the arrival time of a packet is moved back, in nanoseconds. If a packet would have to be
+    /// moved further, its arrival time is not changed.
     private static let longestBacklog: Int64 = 30_000_000_000
 
     /// Opens `location`. Blocks until the input is open or the monitor's interrupter interrupts the call. Audio in a
@@ -89,8 +91,8 @@ final class PacketInput {
         let deadline = clock.now + VideoDiscovery.patience.inNanoseconds
         var (isWaiting, bytes) = (canWait, 0)
         while !isWaiting || isAwaited && readers.contains(where: { $0.track == nil }) {
-            // The codec parameters of video come only with its next keyframe, so other limits apply to the wait for
-            // video.
+            // The codec parameters of video come only with its next keyframe, so the wait for video has the limits of
+            // ``VideoDiscovery``.
             let isDescribing = isAwaited && readers.contains { $0.stream.kind == .video && $0.track == nil }
             if isDescribing { monitor.isDescribing = true }
             let isOver = clock.now >= deadline || bytes >= VideoDiscovery.byteLimit
@@ -148,7 +150,8 @@ final class PacketInput {
     /// The streams that are read.
     var streams: [StreamInfo] { readers.map(\.stream) }
 
-    /// Keeps the connection open for the next input, if the codec configuration of a stream changes at this point.
+    /// Keeps the connection open for the next input, if the codec configuration of a stream changes where this input
+    /// has ended.
     func keepConnection() { monitor.keepConnection(of: demuxer) }
 
     /// Delivers until the input ends or, if it loops, until the source is stopped or the coding has changed. Blocks.
@@ -159,8 +162,9 @@ final class PacketInput {
         while !monitor.isStopped {
             guard let box = try next() else {
                 guard loops, !monitor.isStopped else { return }
-                // At a change of the coding, another input continues. If this input has read the rest of a file after
-                // such a change, it cannot return to the file's start, so another input begins there.
+                // At a change of the coding, another `PacketInput` continues. If this input has read the rest of a file
+                // after such a change, it cannot return to the file's start, so another `PacketInput` begins at the
+                // start.
                 if let rest = demuxer.transportStream {
                     if !rest.isChanged { monitor.beginAgain() }
                     return

@@ -21,9 +21,10 @@ package struct PacketSplicer: Sendable {
     }
 
     private var inputs: [Int: Input] = [:]
-    /// The input on air; nil before the first.
+    /// The number of the input on air; nil if no input is on air.
     package private(set) var onAir: Int?
-    /// The input to which the splicer switches at that input's next keyframe.
+    /// The number of the input to which the splicer switches at that input's next keyframe; nil if no switch is
+    /// pending.
     package private(set) var next: Int?
     private var counts = PacketTimeline.Counts()
     /// For each track, the decoding time and the arrival time of the newest packet on air, in nanoseconds.
@@ -33,8 +34,8 @@ package struct PacketSplicer: Sendable {
     /// Presentation time at which the input on air begins, in nanoseconds: audio before this time is taken from the
     /// previous input.
     private var begin = Int64.min
-    /// The input that was on air before, as long as its audio from before ``begin`` can still arrive: broadcasters
-    /// multiplex audio up to a second behind the video.
+    /// The number of the input that was on air before, as long as its audio from before ``begin`` can still arrive:
+    /// broadcasters multiplex audio up to a second behind the video.
     package private(set) var leaving: Int?
     /// Limits for the late audio of the previous input, in nanoseconds. `longestLag` is how late this audio is allowed
     /// to be in media time. `freshness` is how recently the previous input must have delivered its last packet.
@@ -151,7 +152,9 @@ package struct PacketSplicer: Sendable {
         begin = start + packet.ptsNanoseconds - packet.dtsNanoseconds
     }
 
-    /// Returns the packet with its time in the program. Nil for audio that the other input provides at this cut.
+    /// Returns the packet with its time in the program. Nil for damaged splice information, and for audio that the
+    /// other input provides: audio before ``begin`` comes from the previous input, and later audio from the input on
+    /// air.
     private mutating func place(_ packet: EncodedPacket, of index: Int, shift: Int64) -> EncodedPacket? {
         let base = packet.timeBase
         let (time, half) = (packet.ptsNanoseconds + shift, base.rescale(packet.duration, to: .nanoseconds) / 2)

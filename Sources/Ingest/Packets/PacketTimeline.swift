@@ -20,7 +20,8 @@ package import SourceClock
 package struct PacketTimeline: Sendable {
     /// Counts of the packets that were dropped.
     package struct Counts: Sendable, Hashable, Codable {
-        /// Frames before the first keyframe, which a decoder could not decode.
+        /// Frames that a decoder could not decode: frames in front of the keyframe with which video begins or restarts,
+        /// and frames after this keyframe that are shown before it.
         package var undecodableFrames = 0
         /// Packets whose timestamps are implausible.
         package var unplaced = 0
@@ -68,11 +69,12 @@ package struct PacketTimeline: Sendable {
     private var zero: Int64?
     private var preRoll: [Placed] = []
     private var awaitsKeyframe = true
-    /// Presentation time of the keyframe with which video last began: frames that are shown earlier refer to missing
-    /// frames.
+    /// Presentation time of the keyframe with which video last began, in nanoseconds on the source's timeline: frames
+    /// that are shown earlier refer to missing frames.
     private var begin = Int64.min
 
-    /// Decoding time of the first frame: audio that ends earlier is dropped.
+    /// Decoding time of the first packet of the leading track, in nanoseconds on the source's timeline: audio that ends
+    /// earlier is dropped.
     private var firstDecode = Int64.min
 
     /// Creates a timeline for the source of this description. The audio is moved later by `audioOffset`, unless the

@@ -11,18 +11,22 @@ struct PublisherWait {
     enum Decision: Equatable {
         /// The publisher's tracks are known: no further track is expected.
         case known
-        /// Decide again when something changes, and at the given time, if there is one.
+        /// Decide again when more is known of the tracks or the publisher is gone, and at the given time, if there is
+        /// one.
         case wait(until: Int64?)
-        /// The publisher lacks the needed track. Decide again when something changes: this publisher can still send the
-        /// track, or another publisher can come. Returned once for each publisher.
+        /// The publisher lacks the needed track. Decide again when more is known of the tracks or the publisher is
+        /// gone: this publisher can still send the track, or another publisher can come. Returned once for each
+        /// publisher.
         case useless
     }
 
-    /// The time limit for a track that the sender did not announce, and for the measurement of the frame rate.
+    /// The time limit for a track that the sender did not announce, and for the measurement of the frame rate, in
+    /// nanoseconds.
     private static let usualPatience: Int64 = 1_000_000_000
-    /// The time limit for a track that the sender announced: the packets of such a track come many times a second.
+    /// The time limit for a track that the sender announced, in nanoseconds: the packets of such a track come many
+    /// times a second.
     private static let announcedPatience: Int64 = 2_000_000_000
-    /// The time limit for a keyframe while other frames come: the longest usual GOP, and a margin.
+    /// The time limit for a keyframe while other frames come, in nanoseconds: the longest usual GOP, and a margin.
     private static let keyframePatience: Int64 = 12_000_000_000
 
     private let needed: TrackKind?
@@ -37,7 +41,7 @@ struct PublisherWait {
     /// Resets the state, because another publisher has begun, or the present publisher is gone.
     mutating func restart() { self = PublisherWait(for: needed) }
 
-    /// Whether these tracks include the needed one.
+    /// Whether `stream` has a track of the needed kind; true if no kind is needed.
     func isSatisfied(by stream: StreamDescription) -> Bool {
         guard let needed else { return true }
         return stream.tracks.contains { $0.kind == needed }

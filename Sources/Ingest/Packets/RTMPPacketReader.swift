@@ -31,7 +31,7 @@ struct RTMPPacketReader {
     private var lead: Int64 = 0
     /// `longestLead` is the maximum of ``lead``; a longer negative composition time is a fault of the sender.
     /// `longestGrowth` is the maximum by which ``lead`` grows at one frame, so that the growth does not look like a
-    /// jump of the sender's times.
+    /// jump of the sender's times. Both are in milliseconds.
     private static let (longestLead, longestGrowth): (Int64, Int64) = (800, 200)
 
     /// Whether an expected track is still missing: a track that the sender announced, or video or audio if the sender
@@ -241,7 +241,7 @@ struct RTMPPacketReader {
             frameLength: frameLength)
     }
 
-    /// The bit rate that the sender announced under `name`, in bits a second; 0 if it announced none.
+    /// The bit rate that the sender announced under `name`, in bits a second; 0 if it announced no plausible rate.
     private func bitrate(_ name: String) -> Int {
         let kilobits = number(name)
         return (1...1_000_000).contains(kilobits) ? Int(kilobits * 1000) : 0

@@ -2,9 +2,9 @@
 
 internal import Media
 
-/// The times at which the test signal flashes and beeps. This happens once a second, from the first frame at or after
-/// the full second on, and lasts the number of frames that is nearest to 80 ms. At every frame rate, flash and beep
-/// coincide to the sample.
+/// The times at which the test signal flashes and beeps. Flash and beep come once a second. They begin with the first
+/// frame at or after the full second, and last the number of frames that is nearest to 80 ms. At every frame rate,
+/// flash and beep coincide to the sample.
 struct TestClock: Hashable {
     private let frameRate: FrameRate
     private let sampleBase: TimeBase
@@ -24,7 +24,7 @@ struct TestClock: Hashable {
         return number - firstFrame(of: second) < flashLength
     }
 
-    /// The first frame at or after the full second.
+    /// The number of the first frame at or after the full second `second`.
     func firstFrame(of second: Int64) -> Int64 { TimeBase(1, 1).rescale(second, to: frameRate.timeBase, rounding: .up) }
 
     /// The sample at which frame `number` begins.

@@ -47,7 +47,7 @@ struct TestPattern {
         base = Self.draw(format, bars: bars, ramp: bars + strip..<bars + strip + max(0, lowest), text: text)
     }
 
-    /// The frame of this number.
+    /// Draws the frame with this number.
     func frame(_ number: Int64) -> FrameBuffer {
         FrameBuffer(width: width, height: height) { pixels in
             pixels.copyBytes(from: base)

@@ -30,8 +30,8 @@ package struct SourceSelector: Sendable {
         /// Sources are read all the time, but only their keyframes are decoded. At a switch, the last frame of the
         /// previous source can stay on screen until the next keyframe.
         case keyframes
-        /// Sources are opened only when they are needed. A switch takes as long as the opening, and the slate is shown
-        /// until then.
+        /// Sources are opened only when they are needed. A switch takes as long as the opening. Until then the last
+        /// frame stays on screen or, after the timeout, the slate is shown.
         case cold
     }
 
@@ -69,7 +69,7 @@ package struct SourceSelector: Sendable {
         case slate
     }
 
-    /// The reason for a change.
+    /// The reason for a change of the source or slate that is on air.
     package enum Reason: String, Sendable, Hashable {
         /// The program begins.
         case start
@@ -77,7 +77,7 @@ package struct SourceSelector: Sendable {
         case disconnected
         /// The source on air showed no video for the timeout.
         case noVideo
-        /// A source has video again, and replaces the slate.
+        /// A source has video, and replaces the slate.
         case video
         /// A preferred source was healthy for long enough.
         case recovered
@@ -112,7 +112,7 @@ package struct SourceSelector: Sendable {
 
     /// A step for the caller to take. The caller must carry actions out in order.
     package enum Action: Sendable, Hashable {
-        /// Open the source, and try again until it is closed.
+        /// Open the source. If opening fails, try again until the selector closes the source.
         case open(Int, Decoding)
         /// Change how much of the source is decoded.
         case decode(Int, Decoding)
@@ -128,8 +128,8 @@ package struct SourceSelector: Sendable {
         /// Whether the source was lost or could not be opened since it was last opened or last had video.
         var hasFailed = false
         var lastVideo: Int64?
-        /// When the current period of video began; nil without video. An interruption as long as the timeout ends the
-        /// period.
+        /// When the current period of video began, in nanoseconds of the monotonic clock; nil without video. An
+        /// interruption as long as the timeout ends the period.
         var liveSince: Int64?
     }
 
@@ -205,7 +205,7 @@ package struct SourceSelector: Sendable {
 
 extension SourceSelector {
     /// Advances the selector's time, and ends the period of video of each source whose video has stopped. Returns false
-    /// before the start.
+    /// before ``Event/started(at:)``.
     private mutating func move(to moment: Timestamp) -> Bool {
         guard startedAt != nil else { return false }
         now = max(now, moment.nanoseconds)

@@ -7,7 +7,8 @@ internal import Synchronization
 
 /// A source that is opened when it is wanted, and closed when it is not. Opening is retried until the source answers.
 ///
-/// A live source, once opened, reopens its input by itself. A file that ends or fails is opened again by this class.
+/// A live source, once opened, reopens its input by itself. A file that fails is opened again by this class. A file
+/// that was played to its end is not opened again.
 package final class StandbySource: Sendable {
     /// A source that is open and delivers.
     package struct Running: Sendable {
@@ -24,9 +25,10 @@ package final class StandbySource: Sendable {
     package struct Report: Sendable {
         /// The status that the source reports; before the source was opened, the status of the attempt to open it.
         package var status = SourceStatus()
-        /// How often opening has failed or a file has ended.
+        /// How often opening the source, or the opened source, has failed.
         package var failures = 0
-        /// The error with which the last attempt to open the source failed; nil if it did not fail.
+        /// The error with which opening the source last failed; nil if opening has not failed, or if an opened source
+        /// has failed since then.
         package var error: (any Error)?
         /// Whether the source is being opened and its opening waits for the first frame of its video.
         package var isDescribing = false

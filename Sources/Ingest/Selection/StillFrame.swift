@@ -10,8 +10,8 @@ package enum StillFrame {
     /// How long to wait for the first frame of a file.
     private static let patience = DispatchTimeInterval.seconds(10)
 
-    /// Reads the first frame of `location` in `format`. `isVideo` is true if further frames follow, which makes the
-    /// file a video. Blocks for at most 10 s once the file is open.
+    /// Reads the first frame of `location` in `format`. `isVideo` is true if the file lasts longer than 200 ms and
+    /// longer than two frames of `format`, so that it is not an image. Blocks for at most 10 s once the file is open.
     package static func load(
         _ location: InputLocation, format: VideoFormat, logger: Logger
     ) throws(IngestError) -> (frame: VideoFrame, isVideo: Bool) {

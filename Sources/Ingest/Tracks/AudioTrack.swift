@@ -19,9 +19,9 @@ final class AudioTrack {
 
     /// Whether the decoder is broken, so that there is no audio until the input is opened again.
     private var isGivenUp = false
-    /// Whether the round's last sample was delivered, or the track will deliver no more audio.
+    /// Whether the last sample of the current round of the loop was delivered, or the track will deliver no more audio.
     private(set) var isFinished = false
-    /// The position at which the delivered audio ends.
+    /// The position at which the delivered audio ends, in samples, without ``offset``.
     private(set) var deliveredEnd: Int64 = 0
 
     init(
@@ -66,8 +66,8 @@ final class AudioTrack {
         return isFinished ? .ended : .advanced
     }
 
-    /// Prepares for the next round, which begins at `start`. If this round has already delivered audio for times after
-    /// `start`, silence replaces that audio; the next round's audio then replaces the silence.
+    /// Prepares for the next round of the loop, which begins at `start`. If this round has already delivered audio for
+    /// times after `start`, silence replaces that audio; the next round's audio then replaces the silence.
     func beginRound(at start: Int64) {
         flush()
         guard deliveredEnd > start else { return }
@@ -135,11 +135,11 @@ final class AudioTrack {
 /// Each further run directly follows the previous run, if its timestamp differs from that position by no more than a
 /// tolerance. A larger difference is a real jump of the audio; such a run is placed by its timestamp.
 package struct AudioTimeline: Sendable, Hashable {
-    /// The position of a run.
+    /// The position of a run of audio samples.
     package enum Placement: Sendable, Hashable {
         /// Directly after the previous run.
         case continues
-        /// At this position: the first run, or a jump.
+        /// At this position, in samples: the run is the first, or the audio jumps.
         case starts(at: Int64)
     }
 

@@ -15,9 +15,10 @@ final class LiveAudioTrack {
     private let monitor: SourceMonitor
     private var servo: AudioServo
     private var placement = 0
-    /// The program position, in samples, up to which the servo knows the produced audio. The next run begins there.
+    /// The program position, in samples, at which the audio ends that was reported to the servo. The next run of
+    /// samples begins there.
     private var end: Int64?
-    /// The end of the last run on the source's timeline. A run without a timestamp begins there.
+    /// The end of the last run of audio samples, on the source's timeline. A run without a timestamp begins there.
     private var lastTime: Timestamp?
     /// Whether the track will deliver no more audio.
     private(set) var isFinished = false
@@ -49,7 +50,7 @@ final class LiveAudioTrack {
             case .frame(let frame): try take(frame)
             }
         } catch {
-            // The run is lost, and the next run must be placed by its timestamp.
+            // The run of samples that could not be converted is lost, and the next run must be placed by its timestamp.
             servo.restart()
             resampler.start(at: 0)
             monitor.noteConversionFailure(error)

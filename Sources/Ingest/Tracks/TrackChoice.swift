@@ -44,8 +44,8 @@ struct TrackChoice {
         try Self.check(options.channels, of: audio, input)
     }
 
-    /// The stream that libavformat chose, if it is one of `streams`; otherwise the first stream whose properties are
-    /// known.
+    /// The stream that libavformat chose, if it is one of `streams`; otherwise the first of `streams` whose properties
+    /// are known, or the first of all.
     private static func best(_ choice: StreamInfo?, _ streams: [StreamInfo]) -> StreamInfo? {
         streams.first { $0.index == choice?.index } ?? streams.first { $0.video?.width ?? $0.channels > 0 }
             ?? streams.first

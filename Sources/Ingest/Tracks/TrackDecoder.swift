@@ -13,19 +13,20 @@ final class TrackDecoder {
         case frame(DecodedFrame)
         /// There is no frame until another packet is queued.
         case needsPacket
-        /// There are no further frames in this round.
+        /// There are no further frames before the next ``TrackDecoder/flush()``: the input has ended, and the decoder
+        /// is drained.
         case ended
         /// There are no further frames at all: the decoder itself is broken, not just one packet.
         case failed(AVFailure)
     }
 
-    /// The result of one step of a track.
+    /// The result of a call of a track's `step` method.
     enum Progress {
         /// A frame or a run of audio was decoded.
         case advanced
         /// Another packet must be read first.
         case needsPacket
-        /// The round's last frame was delivered.
+        /// The last frame or audio before the end of the input was delivered. A looped file can begin another round.
         case ended
         /// The decoder is broken, or its frames can never be converted.
         case failed(AVFailure)
@@ -57,7 +58,7 @@ final class TrackDecoder {
     private(set) var refusal = DecodingRefusal()
     /// Whether a decoder that refuses every packet counts as failed. True for live tracks.
     private var failsWhenRefusing = false
-    /// The end of the last packet of audio, in ticks.
+    /// The end of the last packet of audio, in ticks of the stream.
     private var audioEnd: Int64?
     /// The longest gap in audio that does not require the decoder to be flushed.
     private static let hole = Duration.milliseconds(100)
@@ -97,7 +98,7 @@ final class TrackDecoder {
         }
     }
 
-    /// Takes a frame from the decoder, or passes a packet to it; nil if the caller must call again.
+    /// Returns a frame of the decoder, or passes a queued packet to the decoder; nil if the caller must call again.
     private func step(inputEnded: Bool) throws(AVFailure) -> Output? {
         switch try decoder.receive() {
         case .frame(let frame):
@@ -115,7 +116,8 @@ final class TrackDecoder {
         case .needsPacket:
             if isDraining { return .ended }
             if let packet = queue.popFirst() {
-                // The decoder takes the packet even if it then refuses it, so taking a packet counts as progress.
+                // The packet has left the queue even if the decoder then refuses the packet, so this counts as
+                // progress.
                 stuckErrors = 0
                 // Consecutive frames of an audio codec overlap. Without a flush, the first frame after the gap would
                 // contain the end of the audio before the gap.
@@ -180,7 +182,7 @@ final class TrackDecoder {
     /// When `frame` should be presented, in ticks of the stream; nil if its time is unknown or implausible.
     func time(of frame: DecodedFrame) -> Int64? { stream.timeBase.believed(frame.pts) }
 
-    /// Prepares for packets from another position in the input.
+    /// Drops the queued packets and resets the decoder, to prepare for packets from another position in the input.
     func flush() {
         queue.removeAll()
         decoder.flush()

@@ -17,7 +17,7 @@ final class VideoTrack {
 
     /// The duration of a frame that is not followed by another frame, in ticks of the stream; 0 for a live source.
     private var frameDuration: Int64 = 0
-    /// Whether the round's last frame was delivered.
+    /// Whether the last frame of the current round of a loop, or of the source, was delivered.
     private(set) var isFinished = false
 
     init(
@@ -62,7 +62,7 @@ final class VideoTrack {
         }
     }
 
-    /// Prepares for the next round.
+    /// Resets the decoder and the converter, to prepare for the next round of a loop.
     func flush() {
         decoder.flush()
         converter.reset()
@@ -72,7 +72,7 @@ final class VideoTrack {
     private func deliver(_ frame: VideoFrame) {
         var frame = frame
         let base = decoder.stream.timeBase
-        // Fields have a finer time base than the stream.
+        // Fields of interlaced video have a finer time base than the stream, and last half as long as a frame.
         frame.duration = frame.timeBase == base ? frameDuration : base.rescale(frameDuration, to: frame.timeBase) / 2
         sink.deliver(frame)
         monitor.update { $0.framesDecoded += 1 }

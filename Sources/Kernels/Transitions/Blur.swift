@@ -76,7 +76,7 @@ extension TargetPlane {
     ) {
         let near = source.row(y / 2)
         let far = source.row(min(source.height - 1, max(0, y % 2 == 0 ? y / 2 - 1 : y / 2 + 1)))
-        // One extra sample at each end, for the values beyond the edges.
+        // The temporary row has one extra sample at each end, for the values beyond the edges.
         let line = sums.reserve(source.width + 2) + 1
         for x in 0..<source.width { line[x] = UInt16(near[x]) &* 3 &+ UInt16(far[x]) }
         (line[-1], line[source.width]) = (line[0], line[source.width - 1])

@@ -27,7 +27,7 @@ extension TransitionRenderer {
         let (outer, inner) = (half(radius + 0.5), half(max(0, radius - 0.5)))
         let first = max(0, Int(middle - outer))
         let last = min(width, Int((middle + outer).rounded(.up)))
-        // The pixels from `full` to `end` have their centers inside the inner circle.
+        // The pixels from `full` to `end` have their centers inside the circle whose radius is half a pixel smaller.
         let full = inner == 0 ? 0 : min(width, max(0, Int((middle - inner).rounded(.up))))
         let end = inner == 0 ? 0 : max(full, min(width, Int(middle + inner)))
         memcpy(target, a, first)

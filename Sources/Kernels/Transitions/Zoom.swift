@@ -38,7 +38,7 @@ extension TransitionRenderer {
     ) {
         let base = rows.reserve(2 * target.width)
         var (upper, lower) = (base, base + target.width)
-        // The indices of the source rows that the two buffers contain.
+        // The indices of the source rows that `upper` and `lower` contain; -1 if they contain none.
         var (above, below) = (-1, -1)
         for y in 0..<target.height {
             let (row, part) = tableY.pair(y)

@@ -40,7 +40,7 @@ package final class AACEncoder {
     /// The number of refused frames, and the reason for the last refusal.
     package private(set) var refused: (frames: Int64, reason: AVFailure?) = (0, nil)
 
-    /// Opens a session; throws if libavcodec refuses.
+    /// Opens a session; throws if libavcodec cannot encode audio of `format` at `bitrate`.
     package init(format: AudioFormat, bitrate: Int) throws(AVFailure) {
         session = try AACSession(format: format, bitrate: bitrate)
         (self.format, self.bitrate) = (format, bitrate)
@@ -102,7 +102,7 @@ package final class AACEncoder {
     }
 
     /// Replaces the session by a new one, whose first packet follows the last output packet. Silence fills the time up
-    /// to the next sample.
+    /// to the next input sample.
     private func restart(into packets: inout [EncodedPacket]) throws(AVFailure) {
         session = try AACSession(format: format, bitrate: bitrate)
         let silence = AudioBuffer.silence(at: 0, count: frameLength, format: format)

@@ -18,7 +18,7 @@ final class AACSession {
         SharedBytes(UnsafeBufferPointer(start: context.pointee.extradata, count: Int(context.pointee.extradata_size)))
     }
 
-    /// Opens a session; throws if libavcodec refuses.
+    /// Opens a session; throws if libavcodec cannot encode audio of `format` at `bitrate`.
     init(format: AudioFormat, bitrate: Int) throws(AVFailure) {
         _ = Library.prepared
         let subject = "AAC at \(bitrate / 1000) kbit/s, \(format.sampleRate) Hz, \(format.channels) channels"

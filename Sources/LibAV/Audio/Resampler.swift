@@ -11,7 +11,7 @@ package import Media
 /// channels are selected. A compensating resampler can stretch or shrink the audio a little, and uses the filter even
 /// if the input already has the target's rate. Only one thread may use it at a time.
 package final class Resampler {
-    /// The properties of the input. When one of them changes, a new context is necessary.
+    /// The properties of the input. When one of them changes, a new `SwrContext` is necessary.
     private struct Shape: Hashable {
         var rate: Int32
         var format: Int32
@@ -126,7 +126,8 @@ extension Resampler {
             try AVFailure.check(swr_set_matrix(context, [1, 1], 1), "set up audio of", subject)
         }
         if compensates {
-            // Interpolates between the filter's phases: without it, a 10 kHz tone would have noise at -64 dB.
+            // Makes libswresample interpolate between the filter's phases: without interpolation, a 10 kHz tone would
+            // have noise at -64 dB.
             for (name, value) in [("flags", Int64(SWR_FLAG_RESAMPLE)), ("linear_interp", 1)] {
                 try AVFailure.check(
                     av_opt_set_int(UnsafeMutableRawPointer(context), name, value, 0), "set up audio of", subject)

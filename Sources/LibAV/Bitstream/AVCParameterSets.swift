@@ -37,7 +37,7 @@ package struct AVCParameterSets: Sendable, Equatable {
         return Set(sps + pps)
     }
 
-    /// Whether frames are 8-bit 4:2:0, like those of relay's encoder.
+    /// Whether the frames that use these sets are 8-bit 4:2:0, like those of relay's encoder.
     package var is8Bit420: Bool {
         sps.allSatisfy { unit in
             guard let found = SequenceParameters(avc: unit[...]) else { return false }
@@ -46,7 +46,7 @@ package struct AVCParameterSets: Sendable, Equatable {
     }
 
     /// Returns whether `payload`, a frame with 4-byte lengths, begins with an IDR frame (7.4.1.2.4), and whether it
-    /// contains parameter sets that differ from these.
+    /// contains SPSs or PPSs that are not in this object.
     package func looks(at payload: [UInt8]) -> (isIDR: Bool, hasOtherSets: Bool) {
         var hasOtherSets = false
         let slice = NALUnit.firstSlice(of: payload, .h264) { role, unit in
@@ -57,8 +57,8 @@ package struct AVCParameterSets: Sendable, Equatable {
     }
 
     /// Merges the parameter sets of both records into one record with the higher profile and the higher level of the
-    /// two. Their IDs must differ, but equal sets are stored once. Returns nil if there are more sets than a record can
-    /// hold.
+    /// two. Sets of the two records that differ must have different IDs; equal sets are stored once. Returns nil if
+    /// there are more sets than a record can hold.
     package func joined(with other: AVCParameterSets) -> [UInt8]? {
         let sps = Self.distinct(sps + other.sps)
         let pps = Self.distinct(pps + other.pps)

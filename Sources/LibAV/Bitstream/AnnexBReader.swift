@@ -16,7 +16,7 @@ package struct AnnexBReader: Sendable {
         package let payload: SharedBytes
         /// Whether decoding can start at this unit.
         package let isKeyframe: Bool
-        /// Whether no other frame refers to this one.
+        /// Whether no other frame refers to the frame of this unit.
         package let isDisposable: Bool
         /// Whether the active parameter sets change with this unit.
         package let changesConfiguration: Bool
@@ -67,7 +67,7 @@ package struct AnnexBReader: Sendable {
             if limit > start { units.append(bytes[start..<limit]) }
         }
         while index + 2 < bytes.count {
-            // If the third byte is above 1, none of the three bytes begins a start code.
+            // If the third of the bytes from `index` on is above 1, no start code begins at any of these three bytes.
             if bytes[index + 2] > 1 {
                 index += 3
             } else if bytes[index] == 0, bytes[index + 1] == 0, bytes[index + 2] == 1 {
@@ -95,8 +95,8 @@ package struct AnnexBReader: Sendable {
 
 /// A coded frame as in MP4 and FLV: NAL units, each preceded by its length in 4 bytes.
 package enum AccessUnit {
-    /// Whether no other frame refers to this one: `nal_ref_idc` of its first slice is 0 (ITU-T H.264, 7.4.1). False if
-    /// the payload has no complete slice header.
+    /// Whether no other frame refers to the frame `payload`: `nal_ref_idc` of its first slice is 0 (ITU-T H.264,
+    /// 7.4.1). False if the payload has no complete slice header.
     package static func isDisposable(_ payload: SharedBytes) -> Bool {
         payload.withUnsafeBytes { bytes in
             var start = 0

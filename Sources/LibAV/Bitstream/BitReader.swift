@@ -5,7 +5,7 @@
 struct BitReader {
     private let bytes: [UInt8]
     private var position = 0
-    /// Whether a read went past the end.
+    /// Whether a read went past the end of the unit, or found a code that is too long.
     private(set) var isExhausted = false
 
     /// Creates a reader of `unit` that skips the first `header` bytes.

@@ -16,7 +16,7 @@ struct NALUnit {
     }
 
     let role: Role
-    /// Whether other frames may refer to this one.
+    /// Whether other frames may refer to the frame to which the unit belongs.
     let isReference: Bool
 
     /// Whether the unit is a slice of a frame at which decoding can start.

@@ -6,7 +6,7 @@ package import Media
 package struct ParameterSets: Sendable, Equatable {
     /// H.264 or HEVC.
     package let codec: Codec
-    /// The VPS, which only HEVC has.
+    /// The VPSs, which only HEVC has.
     private var vps: [[UInt8]] = []
     private var sps: [[UInt8]] = []
     private var pps: [[UInt8]] = []
@@ -15,8 +15,9 @@ package struct ParameterSets: Sendable, Equatable {
     package init(_ codec: Codec) { self.codec = codec }
 
     /// Stores the parameter sets of one access unit. If there is an SPS among them, they replace all earlier sets,
-    /// because encoders repeat all sets in front of keyframes. Otherwise each set is added, or replaces the earlier set
-    /// with the same ID. A set that occurs twice in the unit is stored once.
+    /// because encoders repeat all sets in front of keyframes; only if the unit has no VPS or no PPS, the earlier sets
+    /// of that kind stay. Without an SPS, each set is added, or replaces the earlier set with the same ID. A set that
+    /// occurs twice in the unit is stored once.
     mutating func take(_ units: [ArraySlice<UInt8>]) {
         var found = ParameterSets(codec)
         for unit in units {
@@ -81,7 +82,7 @@ package struct ParameterSets: Sendable, Equatable {
         }
     }
 
-    /// Width and height of the frames; nil without a readable SPS.
+    /// Width and height of the frames in pixels, after cropping; nil without a readable SPS.
     package var size: (width: Int, height: Int)? { parameters.map { ($0.width, $0.height) } }
 
     private var parameters: SequenceParameters? {

@@ -67,8 +67,8 @@ package struct UnitLengths: Sendable, Equatable {
     }
 
     /// Returns the position of the byte whose low two bits are the size minus 1; nil if the record is not complete.
-    /// Some early HEVC encoders write version 0. The profile follows, which is not 0, so such a record does not begin
-    /// with two zeros as a start code does.
+    /// Some early HEVC encoders write version 0 in the record's first byte. The second byte, with the profile, is not
+    /// 0, so such a record does not begin with two zeros as a start code does.
     private static func place(in record: [UInt8], _ codec: Codec) -> Int? {
         switch codec {
         case .h264: record.count > 6 && record[0] == 1 ? 4 : nil

@@ -19,7 +19,7 @@ package final class MurmurHash {
 
     deinit { av_free(UnsafeMutableRawPointer(context)) }
 
-    /// Adds bytes.
+    /// Adds `bytes` to the data that is hashed.
     package func update(_ bytes: UnsafeRawBufferPointer) {
         guard let address = bytes.baseAddress else { return }
         relay_murmur3_update(context, address.assumingMemoryBound(to: UInt8.self), bytes.count)

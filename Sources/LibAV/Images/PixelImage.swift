@@ -5,7 +5,7 @@ internal import Media
 
 /// An image as rows of pixels with red, green, blue and alpha, 8 bits each. Colors are not premultiplied by alpha.
 package struct PixelImage: Sendable, Equatable {
-    /// Limit for the width and height of an image file.
+    /// Limit for the width and height of an image file, in pixels.
     package static let largest = 8192
 
     package let pixels: [UInt8]

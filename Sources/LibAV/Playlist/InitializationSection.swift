@@ -13,8 +13,8 @@ struct InitializationSection: Sendable, Hashable {
         let descriptions: [UInt8]
     }
 
-    /// The number of bytes before the field: the `FullBox` header and two 32-bit times, or in version 1 two 64-bit
-    /// times (8.3.2, 8.4.2).
+    /// The number of bytes before the field that ``field(of:)`` reads: the `FullBox` header and two 32-bit times, or in
+    /// version 1 two 64-bit times (8.3.2, 8.4.2).
     private static let bytesBeforeField = (short: 12, long: 20)
 
     private let tracks: [Track]

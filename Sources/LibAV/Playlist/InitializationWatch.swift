@@ -24,33 +24,36 @@ final class InitializationWatch {
     /// The maximum number of bytes that libavformat reads of an initialization section (`max_init_section_size` in
     /// `hls.c`).
     private static let longestSection = 1 << 20
-    /// The box with which an initialization section begins. Segments of a playlist begin with other boxes (RFC 8216,
-    /// 3.3).
+    /// The types of the boxes with which an initialization section can begin. Segments of a playlist begin with other
+    /// boxes (RFC 8216, 3.3).
     private static let firstBoxes = [Array("ftyp".utf8), Array("moov".utf8)]
 
-    /// The section that the demuxer of each list keeps: the first one of the list. The key is the address of the
-    /// variable into which libavformat opens the sections of the list; each list has its own.
+    /// The initialization section that the demuxer of each media playlist keeps: the first section of that playlist.
+    /// The key is the address of the variable into which libavformat opens resources of the media playlist; each media
+    /// playlist has its own variable.
     private var kept: [UnsafeRawPointer: InitializationSection] = [:]
 
-    /// The section at which each list has ended. libavformat asks for it again and again.
+    /// The initialization section at which each media playlist has ended. libavformat requests this section again and
+    /// again.
     private var ends: [UnsafeRawPointer: InitializationAddress] = [:]
 
-    /// The sections at which lists of the playlist have ended for this demuxer; empty as long as none has ended.
+    /// The initialization sections at which media playlists have ended for this demuxer; empty as long as none has
+    /// ended.
     private(set) var refused: [InitializationAddress] = []
 
-    /// Regards all lists as not ended. While libavformat opens and probes the playlist it reads ahead, and it may end
-    /// lists that are not read later. It asks again for a section that was refused when it has returned all packets in
-    /// front of it.
+    /// Regards all media playlists as not ended. While libavformat opens and probes the input, it reads ahead, and
+    /// media playlists may end that are not read later. When libavformat has returned all packets in front of a refused
+    /// section, it requests that section again.
     func forgetRefusals() { refused = [] }
 
-    /// Opens the resource at `url` of the playlist `context` into `opened`. `fetch` opens a resource with these options,
-    /// as libavformat does. Returns libavformat's status code.
+    /// Opens the resource at `url` of the playlist `context` into `opened`. `fetch` opens it with the options that it
+    /// is given, as libavformat does. Returns libavformat's status code.
     func open(
         _ context: UnsafeMutablePointer<AVFormatContext>,
         _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>, _ url: UnsafePointer<CChar>,
         _ options: UnsafeMutablePointer<OpaquePointer?>?, _ fetch: (UnsafeMutablePointer<OpaquePointer?>?) -> Int32
     ) -> Int32 {
-        // libavformat removes the options that it has used.
+        // libavformat removes the options that it has used, so a second call of `fetch` needs a copy.
         var copy: OpaquePointer?
         defer { av_dict_free(&copy) }
         av_dict_copy(&copy, options?.pointee, 0)
@@ -73,28 +76,30 @@ final class InitializationWatch {
         return Self.open(bytes, opened)
     }
 
-    /// Records that a list ends at the section at `address`. Returns libavformat's status code.
+    /// Records that a media playlist ends at the initialization section at `address`. Returns libavformat's status
+    /// code.
     private func refuse(_ address: InitializationAddress) -> Int32 {
         if !refused.contains(address) { refused.append(address) }
         return relay_averror_eof
     }
 
-    /// Whether the demuxer of `list` can read the segments that need `section`. A playlist that has ended is not live, and
-    /// is read to its end: libavformat knows its duration before it opens the first section.
+    /// Whether the demuxer of the media playlist `list` can read the segments that need `section`. Always true for a
+    /// playlist that is not live, because it is read to its end: libavformat knows its duration before it opens the
+    /// first section.
     private func isFitting(
         _ section: InitializationSection, of list: UnsafeRawPointer, in context: UnsafeMutablePointer<AVFormatContext>
     ) -> Bool {
         guard context.pointee.duration.asTimestamp == nil, let hls = context.pointee.priv_data else { return true }
         if let first = kept[list] { return first == section }
         kept[list] = section
-        // On a connection that is kept open, `hls` requests the next resource without the function that
-        // ``ResourceOpener`` replaces.
+        // On a connection that is kept open, libavformat's `hls` demuxer requests the next resource without the
+        // function that ``ResourceOpener`` replaces. So connections are not kept open.
         av_opt_set_int(hls, "http_persistent", 0, 0)
         return true
     }
 
-    /// Whether `resource`, of which nothing was read yet, begins like an initialization section. Its position stays the
-    /// same.
+    /// Whether `resource`, of which nothing was read yet, begins like an initialization section. The read position of
+    /// `resource` stays the same.
     private static func isSection(_ resource: UnsafeMutablePointer<AVIOContext>) -> Bool {
         var start = [UInt8](repeating: 0, count: 8)
         let count = avio_read_partial(resource, &start, Int32(start.count))
@@ -111,7 +116,7 @@ final class InitializationWatch {
         return Array(bytes.prefix(count))
     }
 
-    /// Opens `bytes` as a resource. Returns libavformat's status code.
+    /// Opens `bytes` as a resource, in place of the one that was read. Returns libavformat's status code.
     private static func open(
         _ bytes: [UInt8], _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>
     ) -> Int32 {

@@ -9,7 +9,7 @@ internal import CFFmpeg
 /// are sent only to the server of the input's address, and not to another server to which that server redirects. If
 /// there are `initializations`, they examine the initialization sections of an HLS playlist.
 final class ResourceOpener {
-    /// The type of libavformat's function.
+    /// The type of libavformat's function `io_open`.
     private typealias Function =
         @convention(c) (
             UnsafeMutablePointer<AVFormatContext>?, UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>?,
@@ -23,7 +23,7 @@ final class ResourceOpener {
     private let interrupter: Interrupter
     /// Finds the segments of a playlist that are coded in another way; nil for other inputs.
     let initializations: InitializationWatch?
-    /// libavformat's own function.
+    /// libavformat's own function `io_open`; nil before ``install(in:)``.
     private var original: Function?
 
     /// Creates an opener for the input at `url`; nil if libavformat's own function is enough.
@@ -53,7 +53,8 @@ final class ResourceOpener {
         _ opened: UnsafeMutablePointer<UnsafeMutablePointer<AVIOContext>?>, _ url: UnsafePointer<CChar>,
         _ flags: Int32, _ options: UnsafeMutablePointer<OpaquePointer?>?
     ) -> Int32 {
-        // The playlist itself is opened before the format is known.
+        // The playlist itself is opened before the format is known, so `initializations` gets only the resources that
+        // it names.
         guard let initializations, context.pointee.iformat != nil,
             Demuxer.formatName(of: context).split(separator: ",").contains("hls")
         else { return fetch(context, opened, url, flags, options) }

@@ -80,7 +80,7 @@ final class JPEGEncoder {
         return Array(UnsafeBufferPointer(start: data, count: Int(packet.pointee.size)))
     }
 
-    /// Maps limited-range samples to full range (ITU-T H.273, equations 38 to 43).
+    /// Tables that map limited-range samples to full range (ITU-T H.273, equations 38 to 43).
     private static let lumaStretch = table { ($0 - 16) * 255 / 219 }
     private static let chromaStretch = table { 128 + ($0 - 128) * 255 / 224 }
 

@@ -14,9 +14,9 @@ package enum Snapshot {
     private static let quality: Int32 = 4
     private static let subject = "a snapshot"
 
-    /// Returns the JPEG file of `keyframe`, `width` columns wide, rounded to the nearest even number within ``widths``.
-    /// Without `width` it is as wide as the frame, but not wider than ``widths`` allows. Throws if the packet is not a
-    /// keyframe that can be decoded alone.
+    /// Returns the JPEG file of `keyframe`, `width` columns wide, limited to ``widths`` and rounded up to an even
+    /// number. Without `width` it is as wide as the frame, but not wider than ``widths`` allows. Throws if the packet
+    /// is not a keyframe that can be decoded alone.
     package static func jpeg(of keyframe: EncodedPacket, width: Int? = nil) throws(AVFailure) -> [UInt8] {
         let decoder = try Decoder(keyframe.description, subject: subject)
         try decoder.send(coded: keyframe)

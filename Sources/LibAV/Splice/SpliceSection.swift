@@ -5,9 +5,9 @@
 package enum SpliceSection {
     /// The value at which `pts_adjustment` wraps: 33 bits of a 90 kHz clock.
     private static let wrap: Int64 = 1 << 33
-    /// The minimum length: the header up to the splice command, and the checksum.
+    /// The minimum length of a section in bytes: the header up to the splice command, and the checksum.
     private static let shortest = 18
-    /// The maximum length: `section_length` has 12 bits, of which the first two are 0.
+    /// The maximum length of a section in bytes: `section_length` has 12 bits, of which the first two are 0.
     private static let longest = 1024 + 3
 
     /// Adapts `section` to a stream whose times are later by `ticks` of 90 kHz; returns nil if it is not a valid

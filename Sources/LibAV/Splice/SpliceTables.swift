@@ -13,8 +13,8 @@ package struct SpliceTables: Sendable {
     private static let size = 188
 
     private var continuity: UInt8 = 0
-    /// This number is added to the version of the table, so that receivers notice the new content. libavformat does not
-    /// know that the table was changed here.
+    /// This number is added to the version of the program map table, so that receivers notice the new content.
+    /// libavformat does not know that the table was changed here.
     private let versions: UInt8
 
     /// Creates tables for a stream that has splice information from its beginning; with `isLate`, from a later moment.

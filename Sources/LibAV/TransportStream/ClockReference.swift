@@ -3,9 +3,9 @@
 /// Program clock references (PCR) in TS packets (ISO/IEC 13818-1, 2.4.3.4 and 2.4.3.5). Times are 90 kHz ticks; the 27
 /// MHz extension is always 0.
 enum ClockReference {
-    /// The size of a TS packet.
+    /// The size of a TS packet in bytes.
     static let packetBytes = 188
-    /// The bytes of the reference in a packet that has one.
+    /// The positions of the reference's bytes in a TS packet that has a reference.
     private static let place = 6..<12
     private static let (flag, discontinuity): (UInt8, UInt8) = (0x10, 0x80)
 
@@ -24,20 +24,20 @@ enum ClockReference {
         return bytes
     }
 
-    /// Whether the packet at `start` has a reference.
+    /// Whether the TS packet at `start` has a clock reference.
     static func isIn(_ bytes: [UInt8], at start: Int) -> Bool {
         bytes[start + 3] & 0x20 != 0 && bytes[start + 4] >= 7 && bytes[start + 5] & flag != 0
     }
 
-    /// Sets the reference of the packet at `start` to `time`. The packet must have one.
+    /// Sets the clock reference of the TS packet at `start` to `time`. The packet must have a reference.
     static func write(_ time: Int64, into bytes: inout [UInt8], at start: Int) {
         let base = UInt64(bitPattern: time) & 0x1_FFFF_FFFF
         let first = [25, 17, 9, 1].map { UInt8(truncatingIfNeeded: base >> $0) }
         for (offset, byte) in zip(place, first + [UInt8(base & 1) << 7 | 0x7E, 0]) { bytes[start + offset] = byte }
     }
 
-    /// Removes the reference of the packet at `start`; stuffing bytes replace it. The packet's adaptation field must
-    /// have nothing else but flags.
+    /// Removes the clock reference of the TS packet at `start`; stuffing bytes replace it. The packet's adaptation
+    /// field must have nothing else but flags.
     static func remove(from bytes: inout [UInt8], at start: Int) {
         bytes[start + 5] &= ~flag
         for offset in place { bytes[start + offset] = 0xFF }

@@ -13,13 +13,14 @@ extension Demuxer {
     /// The offset of the next byte that libavformat takes from the file.
     var position: Int64 { context.pointee.pb.map { max(0, avio_skip($0, 0)) } ?? 0 }
 
-    /// If the program map of a file has changed a coding since the byte `place`, makes the file end here. libavformat
-    /// then returns the packets that it holds.
+    /// If the program map of a file has changed a coding since the byte `place`, makes the file end for libavformat at
+    /// the current position. libavformat then returns the packets that it holds.
     func lookForChange(from place: Int64) {
         if maps?.note(context, from: place, following: followedPIDs) == true { endFile() }
     }
 
-    /// If the coding of a file is another one at its current position, which was sought, makes the file end here.
+    /// Called after a seek. If the next program map has another coding than the first map of the file, makes the file
+    /// end for libavformat at the current position.
     func lookForChangeAfterSeek() {
         if maps?.noteSeek(context, to: position, following: followedPIDs) == true { endFile() }
     }
@@ -32,7 +33,8 @@ extension Demuxer {
 
     private func endFile() {
         guard let bytes = context.pointee.pb else { return }
-        // The position stays the same: after a seek, the demuxer would drop the packets that are not complete yet.
+        // The buffer is emptied, but the read position stays the same. If it changed, libavformat's demuxer would drop
+        // the packets that are not complete yet, as after a seek.
         bytes.pointee.pos -= Int64(bytes.pointee.buf_end - bytes.pointee.buf_ptr)
         bytes.pointee.buf_ptr = bytes.pointee.buf_end
         bytes.pointee.read_packet = { _, _, _ in relay_averror_eof }

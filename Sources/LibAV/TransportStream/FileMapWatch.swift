@@ -64,7 +64,8 @@ struct FileMapWatch {
     }
 
     /// Looks for a change after `context` has read a packet, from byte `place` of the file on. `followed` are the PIDs
-    /// of the streams that matter; nil means all. Returns whether there is a change, so that the file must end here.
+    /// of the streams that matter; nil means all. Returns whether there is a change, so that the file must end for
+    /// `context`.
     mutating func note(
         _ context: UnsafeMutablePointer<AVFormatContext>, from place: Int64, following followed: Set<Int>?
     ) -> Bool {
@@ -74,7 +75,7 @@ struct FileMapWatch {
 
     /// Looks for a change after `context` was made to continue at byte `place` of the file: the next map there decides.
     /// To find a time, libavformat has read maps anywhere in the file, so it does not tell whether that map is new.
-    /// Returns whether there is a change, so that the file must end here.
+    /// Returns whether there is a change, so that the file must end for `context`.
     mutating func noteSeek(
         _ context: UnsafeMutablePointer<AVFormatContext>, to place: Int64, following followed: Set<Int>?
     ) -> Bool {
@@ -103,15 +104,15 @@ struct FileMapWatch {
         }
     }
 
-    /// The first change in the bytes `range` of the file at `path`: a map there gives one of the `followed` PIDs another
-    /// coding than the first map of the file, or lists others in its place. Nil without such a map. If `followed` is
-    /// nil, all PIDs count.
+    /// The first change in the bytes `range` of the file at `path`: a map there gives one of the `followed` PIDs
+    /// another coding than the first map of the file, or lists other PIDs in its place. Nil without such a map. If
+    /// `followed` is nil, all PIDs count.
     static func change(in path: String, _ range: Range<Int64>, following followed: Set<Int>?) -> Change? {
         change(in: path, from: max(0, range.lowerBound - margin), to: range.upperBound, following: followed)
     }
 
-    /// The first change behind byte `place` of the file at `path`, unless a map in front of it gives one of the `followed`
-    /// PIDs the coding of the first map of the file.
+    /// The first change behind byte `place` of the file at `path`, unless a map between `place` and that change gives
+    /// one of the `followed` PIDs the coding of the first map of the file.
     static func change(in path: String, behind place: Int64, following followed: Set<Int>?) -> Change? {
         change(in: path, from: place, to: place + longest, following: followed, upToKnown: true)
     }

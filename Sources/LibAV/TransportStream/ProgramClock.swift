@@ -16,7 +16,7 @@ struct ProgramClock {
     /// One clock reference.
     struct Reference: Equatable {
         var time: Int64
-        /// Whether a new time base begins here.
+        /// Whether a new time base begins with this reference.
         var isDiscontinuous = false
     }
 
@@ -50,12 +50,12 @@ struct ProgramClock {
     /// than its buffer lasts.
     private static let longestFill: Int64 = 90_000
 
-    /// How far the clock is behind the decoding time that it follows.
+    /// How far the clock is behind the decoding time that it follows, in 90 kHz ticks.
     private var delay: Int64
-    /// The most, so far, by which audio was ahead of frames that arrived after it.
+    /// The most, so far, by which audio was ahead of frames that arrived after it, in 90 kHz ticks.
     private var lead: Int64 = 0
     private var (video, audio): (Track?, Track?)
-    /// The time of the newest reference.
+    /// The time of the newest clock reference, in 90 kHz ticks; nil before the first.
     private(set) var newest: Int64?
 
     /// Creates a clock for the tracks of `description`.

@@ -37,7 +37,8 @@ struct ProgramTables {
             continuity[index] = (continuity[index] + 1) & 0x0F
             packet[3] = packet[3] & 0xF0 | continuity[index]
             result += splices?.announced(packet) ?? packet
-            // The discontinuity indicator is set only the first time.
+            // The discontinuity indicator is sent only with the first copy of a table, and is cleared in the stored
+            // copy.
             if packet[3] & 0x20 != 0, packet[4] > 0 { packet[5] &= 0x7F }
             packets[index] = packet
         }

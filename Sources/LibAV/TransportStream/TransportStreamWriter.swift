@@ -27,12 +27,12 @@ package final class TransportStreamWriter {
         }
     }
 
-    /// libavformat's first stream, which carries the clock.
+    /// The PID of libavformat's first stream, which carries the clock references.
     private static let clockPID: UInt16 = 0x100
     /// PIDs below this belong to tables (ISO/IEC 13818-1, table 2-3; ETSI EN 300 468, table 1).
     private static let firstFree: UInt16 = 0x20
     private static let mapPID: UInt16 = 0x1000
-    /// libavformat's `max_delay`; libavformat adds twice this to all times.
+    /// libavformat's `max_delay`; libavformat adds twice this delay to all times.
     private static let delay = Duration.milliseconds(50)
     /// The offset that libavformat adds to all times, in 90 kHz ticks.
     private static let added = 2 * TimeBase.mpegTS.ticks(delay)
@@ -68,7 +68,7 @@ package final class TransportStreamWriter {
             "pes_payload_size": "0",
             // libavformat writes tables only at the beginning and at keyframes; this class repeats them in between.
             "pat_period": "3600",
-            // libavformat writes a reference into each frame; this class overwrites it or removes it.
+            // libavformat writes a clock reference into each frame; this class overwrites it or removes it.
             "pcr_period": "1",
         ]
         if version > 0 { values["tables_version"] = "\(version % 32)" }
@@ -197,7 +197,7 @@ extension TransportStreamWriter {
         return hasTables ? rest + tables.sending(at: said, with: splices) : rest
     }
 
-    /// Returns a packet with only the reference, followed by the tables if they are due.
+    /// Returns a TS packet that contains only `reference`, followed by the tables if they are due.
     private func packets(of reference: ProgramClock.Reference) -> [UInt8] {
         let packet = ClockReference.packet(
             pid: Self.clockPID, continuity: continuity, time: reference.time, isDiscontinuous: reference.isDiscontinuous

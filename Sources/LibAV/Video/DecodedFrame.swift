@@ -20,8 +20,8 @@ package final class DecodedFrame: FrameStorage {
         av_frame_free(&owned)
     }
 
-    /// Presentation time in ticks of the stream's time base: the coded time, or libav's best guess; nil if neither
-    /// exists.
+    /// Presentation time in ticks of the stream's time base: libav's best estimate or, without one, the coded time; nil
+    /// if neither exists.
     package var pts: Int64? { frame.pointee.best_effort_timestamp.asTimestamp ?? frame.pointee.pts.asTimestamp }
     /// Columns of a video frame.
     package var width: Int { Int(frame.pointee.width) }

@@ -10,7 +10,8 @@ package enum Deinterlacing: Sendable, Hashable {
     /// recorded.
     case toFields
 
-    /// Interlaced video has 25 or 30 frames per second. If a stream states more than this, it counts its fields.
+    /// Interlaced video has 25 or 30 frames per second. A stream that states a higher rate than this limit counts its
+    /// fields.
     private static let mostFrames = 40.0
 
     /// The choice for interlaced video of `rate` frames per second in a program of `program` frames per second: fields,
@@ -21,7 +22,7 @@ package enum Deinterlacing: Sendable, Hashable {
         self = program.value / frames >= 1.5 ? .toFields : .toFrames
     }
 
-    /// libavfilter's filter. It leaves progressive frames alone.
+    /// The deinterlacing filter of libavfilter, with its options. It does not change progressive frames.
     var filter: String {
         "bwdif=mode=\(self == .toFields ? "send_field" : "send_frame"):parity=auto:deint=interlaced"
     }

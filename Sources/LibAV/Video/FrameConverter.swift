@@ -39,7 +39,7 @@ package final class FrameConverter {
     private var firstAspect: StatedAspect?
     private var shape: Shape?
     private var graph: FilterGraph?
-    /// The region of the video in frames of `shape`.
+    /// The region that the video takes up in the converted frames, between bars; nil if there are no bars.
     private var region: FrameRegion?
 
     /// Creates a converter of the frames of `stream` to `target`; throws for a stream without video.
@@ -123,7 +123,7 @@ package final class FrameConverter {
                 // The time of the second field is halfway between two frames. If the frames' times go back, the second
                 // field's time is not after the first field's time, and the second field is left out.
                 if field.pts <= first { continue }
-                // The filter copies the captions to both fields.
+                // The filter copies the captions to both fields, so they are removed from the second field.
                 field.captions = []
             }
             first = first ?? field.pts

@@ -5,8 +5,8 @@ internal import CFFmpeg
 /// The largest frame that relay decodes from a stream of another sender. The limit is necessary because a few hundred
 /// kilobytes can describe frames that take gigabytes when they are decoded.
 package enum LargestFrame {
-    /// The number of pixels: 8192x4352, the largest frame of the levels 6 to 6.2 of H.264 (ITU-T H.264, table A-1:
-    /// 139,264 macroblocks) and of HEVC (ITU-T H.265, table A.8).
+    /// The maximum number of pixels of a frame: 8192x4352, the largest frame of the levels 6 to 6.2 of H.264 (ITU-T
+    /// H.264, table A-1: 139,264 macroblocks) and of HEVC (ITU-T H.265, table A.8).
     package static let pixels: Int64 = 35_651_584
 }
 
