@@ -31,7 +31,8 @@ extension StitchSource {
                 let scale = Int32(clamping: audio.timescale)
                 let begin = index.facts.audio?.offset ?? 0
                 let end = audio.samples.last.map { $0.pts + $0.duration } ?? begin
-                // Any number of channels can be given here, because no audio is decoded.
+                // The number of channels is always given as 2. It has no effect, because a recording's audio is copied
+                // and not decoded.
                 return Audio(
                     stream: 1, codec: "aac", format: AudioFormat(sampleRate: scale, channels: 2),
                     timeBase: TimeBase(1, scale), range: begin..<max(begin, end), packets: audio.samples)

@@ -44,7 +44,7 @@ struct StitchInspector {
         /// The sample's position and time. In H.264, `isSync` is set only for IDR frames, because only these can follow
         /// frames of another stream.
         var sample: IndexedSample
-        /// Whether decoding can begin here, according to the container.
+        /// Whether decoding can begin at this packet, according to the container.
         var isEntry: Bool
         var isHidden: Bool
     }
@@ -124,7 +124,8 @@ struct StitchInspector {
     /// Whether the container's packets have the same form as in an MP4, although the container does not store each
     /// packet contiguously.
     private var hasPackets: Bool { demuxer.formatName.hasPrefix("matroska") || demuxer.formatName == "flv" }
-    /// If more than this is missing at the end of the file, it is reported.
+    /// A file is refused as truncated if the duration in its header exceeds the end of its last packet by more than
+    /// this.
     private static let missing = Duration.seconds(1)
 
     private mutating func readPackets(_ isCancelled: () -> Bool) throws(ClipFailure) {

@@ -126,7 +126,7 @@ package struct StitchJob {
                 }
             }
             var clip = clip
-            // The transition now leads to the next clip that was not left out.
+            // A clip without a transition of its own gets the transition of the clip before it that was left out.
             clip.transition = clip.transition ?? transition
             transition = nil
             filled.append(clip)
@@ -189,7 +189,7 @@ package struct StitchJob {
             bytes += sources[clip].audio?.packets[packets].reduce(0) { $0 + $1.size } ?? 0
         }
         if range != nil {
-            // On a file system that is nearly full, a file can need more space than its size.
+            // 1 MiB is added, because on a nearly full file system a file can need more space than its size.
             bytes += 1 << 20
         } else if plan.audio != nil {
             bytes += seconds * Int64(request.settings.encoder.audioBitrate / 8)
@@ -266,7 +266,8 @@ package struct StitchJob {
     /// The journal of an earlier run, or a new journal for a later run; nil if the request does not resume a run.
     private func journal() throws -> StitchJournal? {
         guard request.resumes else {
-            // The export of a range must not remove the journal of a stitching job that can still be resumed.
+            // A stitching job that is not resumed removes the journal of an earlier run. The export of a range does
+            // not: the journal can belong to a stitching job that can still be resumed.
             if range == nil { StitchJournal.discard(of: request.output) }
             return nil
         }

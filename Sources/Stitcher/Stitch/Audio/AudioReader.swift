@@ -14,7 +14,7 @@ final class AudioReader {
     private let format: AudioFormat
     /// Decoded audio that can still be requested.
     private var kept: [AudioBuffer] = []
-    /// The position at which the decoded audio ends; nil before the first sample.
+    /// The position, in samples of `format`, at which the decoded audio ends; nil before the first sample.
     private var decodedEnd: Int64?
     private var hasEnded = false
 

@@ -72,7 +72,7 @@ final class AudioWriter {
     }
 
     private func number(of clip: Int) -> (span: Int, packets: Range<Int>)? {
-        // Spans before the current one are complete.
+        // Only the current span and later ones are searched, because the spans before the current one are complete.
         for number in span..<plan.spans.count {
             if case .copied(clip, let packets) = plan.spans[number] { return (number, packets) }
         }
