@@ -97,8 +97,8 @@ enum GapInference {
     private static func gaps(inRun segments: [CatalogueSegment], _ living: Set<String>) -> [CatalogueGap] {
         let segments = segments.sorted { ($0.programStart ?? 0, $0.name) < ($1.programStart ?? 0, $1.name) }
         var gaps: [CatalogueGap] = []
-        // One row can cover several deleted files. If one of them came back, that row reaches beyond the end of the
-        // file that came back.
+        // The row of deleted files, among the rows before `after`, that reaches furthest. Such a row can cover several
+        // deleted files. If one of these files has come back, the row reaches beyond the end of that file.
         var reach: CatalogueSegment?
         for (previous, after) in zip(segments, segments.dropFirst()) {
             if previous.deleted != nil, (previous.wholeEnd ?? 0) > (reach?.wholeEnd ?? 0) { reach = previous }

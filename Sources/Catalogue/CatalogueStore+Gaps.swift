@@ -17,7 +17,8 @@ extension CatalogueStore {
                 try database.execute(
                     sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [other.run, other.from])
             }
-            // An unreadable row can have the same key, so a row with this key is deleted first.
+            // Deletes the row that has the same key as `gap`, if there is one. The loop above misses this row if it is
+            // unreadable.
             try database.execute(
                 sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from])
             try GapRow(gap).insert(database)

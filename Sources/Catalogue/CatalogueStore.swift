@@ -54,9 +54,9 @@ final class CatalogueStore: Sendable {
         giveToOwner(of: directory)
     }
 
-    /// Opens the directory's existing database for reading only. This user must nevertheless be allowed to write to the
-    /// database. Otherwise SQLite could not remove its own files beside the database, and the recorder could not open
-    /// the database if these files belong to another user.
+    /// Opens the directory's existing database for reading only. The user of this process must nevertheless be allowed
+    /// to write to the database. Otherwise SQLite could not remove its own files beside the database, and the recorder
+    /// could not open the database if these files belong to another user.
     init(reading directory: String) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
         wasChecked = false
@@ -125,8 +125,9 @@ final class CatalogueStore: Sendable {
         try besideOthers { try database.read(CatalogueSchema.migrator.hasBeenSuperseded) }
     }
 
-    /// Runs `body`, and runs it again if another process created some of the tables in the meantime. Each repetition
-    /// completes at least one more migration.
+    /// Runs `body`, and runs it again if another process created some of the tables in the meantime. Before each
+    /// repetition the other process has completed at least one more migration, so the number of migrations limits the
+    /// number of repetitions.
     private static func besideOthers<T>(_ body: () throws -> T) throws -> T {
         for _ in CatalogueSchema.migrator.migrations {
             do {
@@ -312,8 +313,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Stores the checksum of the file `name`, which has `bytes` bytes, also in the upload ledger. Uploads from before
-    /// the file began are those of an earlier file of this name.
+    /// Stores the checksum of the file `name`, which has `bytes` bytes, in its row and in its entries of the upload
+    /// ledger. Entries from before the file's start are not changed, because they concern an earlier file of this name.
     func setChecksum(_ sha256: String, of name: String, bytes: Int64) throws(CatalogueFailure) {
         try write {
             try $0.execute(

@@ -146,7 +146,8 @@ package struct ChannelLedger: Sendable {
     /// it, the database is not checked again.
     package func note(_ clips: [CatalogueClip], removing removed: [String], checked: [UInt64] = []) throws -> [UInt64] {
         do {
-            // No database is created in an empty mount point.
+            // Throws if no disk is mounted on the directory's mount point, so that no database is created in the empty
+            // mount point.
             try directory.checkMount()
         } catch {
             throw CatalogueFailure.failed("\(error)")

@@ -15,7 +15,8 @@ extension CatalogueSegment {
             upload != .waiting, next.upload != .waiting,
             !GapInference.gaps(in: [self, next], living: [run]).contains(where: { $0.to != nil })
         else { return nil }
-        // A file that came back into a row of deleted files, and was deleted again, adds nothing to the row.
+        // If one of the two rows covers the other, the covering row stays unchanged except for its name and the time of
+        // the deletion. The covered file had come back after its first deletion, and was deleted again.
         var joined = !covers(next) && next.covers(self) ? next : self
         joined.name = name
         joined.deleted = max(deleted, nextDeleted)

@@ -13,7 +13,7 @@ package struct ArchiveFailure: Error, Sendable, Equatable, CustomStringConvertib
 
 /// The progress of a long operation.
 package struct ArchiveProgress: Sendable, Equatable {
-    /// The current step, such as `reading`.
+    /// What the operation is doing now, such as `reading`.
     package var step: String
     /// How much of ``total`` is done, in files or bytes.
     package var done: Int64

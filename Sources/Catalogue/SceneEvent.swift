@@ -42,7 +42,7 @@ package struct SceneEvent: Sendable, Codable, Equatable {
         return "\(title)\(scene) \(place) (\(transition)\(seconds.map { " \($0) s" } ?? ""))"
     }
 
-    /// Reads ``json()``; nil if the text is something else.
+    /// Reads the text that ``json()`` returns; nil for any other text.
     init?(json: String) {
         guard let scene = try? JSONDecoder().decode(Self.self, from: Data(json.utf8)) else { return nil }
         self = scene

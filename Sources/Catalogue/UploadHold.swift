@@ -12,9 +12,9 @@ internal import Synchronization
 /// counts as needed.
 final class UploadHold: Sendable {
     private struct State {
-        /// The states in the database; nil until it was read.
+        /// The upload states in the database, by file name; nil until the database was read.
         var loaded: [String: UploadState]?
-        /// The states that this run recorded; they replace those in `loaded`.
+        /// The upload states that this run recorded, by file name; they replace those in `loaded`.
         var noted: [String: UploadState] = [:]
         /// Names that new files now have. The database rows with these names may still be those of earlier files.
         var renewed: Set<String> = []

@@ -4,7 +4,7 @@ internal import Archive
 internal import Glibc
 
 extension RecordingArchive {
-    /// The result for one file.
+    /// The result of repairing one file.
     package struct Repair: Sendable, Codable, Equatable {
         /// The file, relative to the directory.
         package var file: String

@@ -46,9 +46,9 @@ struct Verification {
     /// Files that disappeared during the verification. If retention deleted them, the catalogue shows it a moment
     /// later.
     private var vanished: Set<String> = []
-    /// The files that make up the recordings.
+    /// The metadata that was read from the files of the recordings, by file name. Transport streams are not included.
     private(set) var files: [String: SegmentFacts] = [:]
-    /// Transport streams, which have little metadata.
+    /// The names of the transport streams, which have little metadata.
     private var streams: [String] = []
     /// Rows of transport streams that agree with the catalogue, and rows of files that retention deleted while files
     /// before and after them still exist.
@@ -162,7 +162,7 @@ struct Verification {
         }
     }
 
-    /// Compares each transport stream with the recorder's report.
+    /// Compares the size of each transport stream with the size in the catalogue, which the recorder has reported.
     private mutating func readStreams() {
         for name in streams {
             guard let row = rows[name] else {
@@ -235,7 +235,8 @@ struct Verification {
                 let sum = try Checksum.of(path(name)) { archive.report("checksums", before + $0, total) }
                 if sum != rows[name]?.sha256 { report.problem(name, "its bytes changed: the checksum is another") }
             } catch {
-                // Reading takes hours, and retention continues to delete files in the meantime.
+                // `problem` reports nothing if the file no longer exists. Reading all files takes hours, and retention
+                // continues to delete files in the meantime.
                 problem(name, "\(error)")
             }
             before += rows[name]?.bytes ?? 0

@@ -28,13 +28,13 @@ package struct VerificationReport: Sendable, Codable, Equatable {
 
     /// The number of files that were read and belong to the recordings.
     package var segments = 0
-    /// The total duration of these files, in nanoseconds of program time.
+    /// The total duration of the files in ``segments``, in nanoseconds of program time.
     package var duration: Int64 = 0
-    /// The number of frames in these files.
+    /// The number of frames in the files in ``segments``.
     package var frames = 0
     /// The problems.
     package var problems: [Problem] = []
-    /// The missing parts.
+    /// The parts of programs that are missing in all files.
     package var missing: [Missing] = []
     /// Facts that are worth knowing but are not problems.
     package var notes: [Problem] = []

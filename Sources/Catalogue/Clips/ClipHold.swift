@@ -81,8 +81,8 @@ package final class ClipHold: RetentionVeto {
 
     /// Whether the file is allowed to be deleted. Can block on the disk, but never on the catalogue's queue.
     package func mayDelete(_ fileName: String) -> Bool {
-        // The mark is read before and after the clips, because another thread or process can set the catalogue aside,
-        // or restore its clips, in the meantime.
+        // The time of the clip mark is read before the clips and, if there was no mark, again after them: another
+        // thread or process can set the catalogue aside, or restore its clips, in the meantime.
         let before = ClipMark.time(in: directory.path)
         guard let clips else { return false }
         let lostUntil = before ?? ClipMark.time(in: directory.path)
@@ -93,7 +93,8 @@ package final class ClipHold: RetentionVeto {
             guard let known = try self.place(of: fileName) else { return true }
             place = known
         } catch {
-            // The system cannot read the file now. The file may be intact, and contain a part of a clip.
+            // If the file exists but the system cannot read it now, it is kept: it may be intact, and contain a part of
+            // a clip.
             return error.code == ENOENT
         }
         if let lostUntil, place.start - Self.longest <= lostUntil { return false }

@@ -32,13 +32,13 @@ enum ClipMark {
     static func end(_ numbers: [Int], isWhole: Bool, in directory: String) throws(FileFailure) {
         let path = "\(directory)/\(pending)"
         if !isWhole {
-            // Renaming keeps the modification time.
+            // Renaming keeps the file's modification time, which is the time before which the lost clips began.
             guard rename(path, "\(directory)/\(unknown)") == 0 || errno == ENOENT else {
                 throw FileFailure("rename", path, code: errno)
             }
         }
-        // The mark without a number is removed first. If the process were killed when only this mark is left, nothing
-        // would remove it later.
+        // The mark `pending` is removed before the marks with numbers. If the process were killed when only `pending`
+        // is left, nothing would remove it later.
         for name in [pending] + numbers.map({ "\(brokenPrefix)\($0)" }) {
             guard unlink("\(directory)/\(name)") == 0 || errno == ENOENT else {
                 throw FileFailure("delete", "\(directory)/\(name)", code: errno)
