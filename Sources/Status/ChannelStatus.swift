@@ -155,7 +155,7 @@ package struct SelectionStatus: Sendable, Codable {
     package var switches: Int64 = 0
     /// The names of the inputs, in order of preference.
     package var inputs: [String]
-    /// The inputs that are open.
+    /// The names of the inputs that are open.
     package var open: [String] = []
 
     /// The status while none of these inputs is on air yet.

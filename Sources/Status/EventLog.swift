@@ -69,8 +69,8 @@ package final class EventLog: Sendable {
         var last: UInt64
     }
 
-    /// The latest time of a start that is used, in the year 2223. Numbers stay below 2^53, so that programs that read
-    /// JSON numbers as floating-point numbers read them exactly.
+    /// The latest start time from which numbers are derived, in milliseconds since 1970: a time in the year 2223.
+    /// Numbers stay below 2^53, so that programs that read JSON numbers as floating-point numbers read them exactly.
     private static let latestStart: Int64 = 8_000_000_000_000
 
     /// The number before the first event of this run.
