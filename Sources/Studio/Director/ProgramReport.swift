@@ -25,7 +25,7 @@ package struct ProgramReport: Sendable, Codable {
         package var isMuted: Bool
         /// By how many seconds the audio is played later than without this setting; negative if it is played earlier.
         package var audioOffset: Double
-        /// The behavior of a file while it is off air; nil if the source is not a file.
+        /// The behavior of a file while it is neither visible nor audible; nil if the source is not a file.
         package var whenOff: String?
         /// The number of times a frame had not arrived when it was due, so that the previous frame was repeated; nil
         /// for a source without video.

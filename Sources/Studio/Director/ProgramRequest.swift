@@ -167,6 +167,6 @@ extension OverlayRequest {
 }
 
 extension [String] {
-    /// Returns `key`, followed by each of these keys in the form `key.name`.
+    /// Returns `key`, followed by each key of this list in the form `key.name`.
     package func inside(_ key: String) -> [String] { [key] + map { "\(key).\($0)" } }
 }

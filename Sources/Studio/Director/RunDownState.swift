@@ -6,7 +6,7 @@ internal import Program
 /// The state of a run-down that is stored while its channel is closed.
 struct RunDownMemory {
     let runDown: RunDown
-    /// The run-down in the configuration at that time.
+    /// The run-down that the configuration named when this state was stored; nil if it named none.
     let configured: RunDown?
     /// The segment that was running or held; nil if there was no such segment.
     let segment: Int?
@@ -37,7 +37,8 @@ struct RunDownState {
     var former: [RunDownClip] = []
     /// From this frame on, no file of the previous run-down is visible; nil until another scene goes on air.
     var formerEnd: FrameIndex?
-    /// The frame at which another scene replaces the files of the previous run-down.
+    /// The frame at which another scene replaces the files of the previous run-down; nil until such a scene is put on
+    /// air or scheduled.
     var formerChange: FrameIndex?
     /// The first frame for which the player has not been called yet.
     var next: FrameIndex = 0

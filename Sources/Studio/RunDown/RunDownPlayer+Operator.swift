@@ -112,7 +112,8 @@ extension RunDownPlayer {
         guard state == .held else { throw .notHeld }
         state = .running
         guard var kept = held else {
-            // The run-down was held before its first segment, which has begun without being visible.
+            // The run-down was held before its first segment had begun. If the segment has begun since, it was not
+            // visible, and is put on air now.
             if let place { show(place, at: frame, by: .cut) }
             return
         }
