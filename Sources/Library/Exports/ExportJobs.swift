@@ -75,7 +75,7 @@ package final class ExportJobs: Sendable {
             var entry = Entry(job: note.job, request: request, archive: archive, reserve: 0)
             entry.ended = UTCTime(milliseconds: note.ended)
             entries.withLock { entries in
-                // The job is inserted before all jobs of this process.
+                // Restored jobs come before all jobs of this process, in the order in which they ended.
                 let index = entries.firstIndex { $0.over != nil || ($0.ended?.milliseconds ?? .max) > note.ended }
                 entries.insert(entry, at: index ?? entries.endIndex)
             }

@@ -70,8 +70,8 @@ struct RangePlaylist {
     /// playlist grows as long as a recording grows. `query` is appended to each address.
     init(from: Int64, to: Int64?, query: String = "") { (self.from, self.to, self.query) = (from, to, query) }
 
-    /// Returns the text for `files` and `marks`, which are in the order of time; nil if no file overlaps the range. A
-    /// mark is written in front of the piece that contains it.
+    /// Returns the text for `files` and `marks`, which are in the order of time; nil if no file overlaps the range and
+    /// no file can still grow into it. A mark is written in front of the piece that contains it.
     func text(_ files: [File], marks: [Mark] = []) -> String? {
         var marks = Self.numbered(marks)[...]
         var lines: [String] = []
