@@ -111,7 +111,7 @@ final class ChannelControl: ControlledChannel {
         guard let (changes, recording) = before else { return }
         channel.keepReplay(of: recording)
         channel.keepPackets(of: recording)
-        // Changes that fail are skipped: the configuration may have changed in the meantime.
+        // A change that fails is skipped: the configuration may have changed since the operator made it.
         for name in changes.removed { try? channel.outputs.remove(name) }
         for (name, address) in changes.replaced { try? channel.replace(name, by: address) }
         for output in changes.added { _ = try? channel.add(address: output.address, name: output.name) }

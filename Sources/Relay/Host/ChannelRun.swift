@@ -140,8 +140,8 @@ final class ChannelRun: Sendable {
         while let (plan, opening) = begin() {
             let began = resources.clock.now
             do throws(ChannelFailure) {
-                // A recording that cannot be started keeps the channel off air only at its first attempt after the
-                // start of the process. Later the stream has priority.
+                // A recording that cannot be started keeps the channel off air only at the channel's first attempt
+                // after the start of the process, or if the channel has no outputs. Otherwise the stream has priority.
                 let channel = try Channel(
                     control.wanted(plan.configuration), resources: resources, opening: opening,
                     canLackRecording: (!isFirst || failures > 0) && !plan.outputs.isEmpty, logger: logger)
@@ -273,7 +273,7 @@ extension ChannelRun {
         }
         for name in gone {
             control.forget(output: name)
-            // An operator may have removed the output already.
+            // An error is ignored, because an operator may have removed the output already.
             try? channel.outputs.remove(name)
             logger.notice("removed by the configuration file", metadata: ["output": "\(name)"])
         }
@@ -291,7 +291,8 @@ extension ChannelRun {
                 state.withLock { $0.names[output] = name }
                 return logger.notice("added by the configuration file", metadata: ["output": "\(name)"])
             } catch {
-                // The port may still be held by the output that was removed.
+                // An output that is refused is tried again until the deadline, because the output that was removed may
+                // still hold the port.
                 guard case .refused = error, resources.clock.now < deadline else {
                     return fail("an output of the configuration file cannot be added: \(error)")
                 }
@@ -337,7 +338,7 @@ extension ChannelRun {
         do throws(RecordingSlotError) {
             try channel.stopRecording()
         } catch {
-            // An operator may have stopped the recording already.
+            // The failure `notRecording` is ignored, because an operator may have stopped the recording already.
             guard error == .notRecording else { throw error }
         }
     }

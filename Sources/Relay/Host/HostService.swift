@@ -93,7 +93,7 @@ final class HostService: Sendable {
 
     /// Calls `work`, and reports a reload to the service manager while it runs.
     func reloading(_ work: () -> Void) {
-        // systemd accepts a reload only from a service that is up.
+        // A reload is reported only if the service is up, because systemd accepts it only then.
         let isReady = state.withLock { $0.isReady && !$0.isStopping }
         if isReady { notifier?.send(.reloading(clock.now)) }
         work()

@@ -92,6 +92,6 @@ struct ServiceNotifier: Sendable {
     }
 
     private static let pathOffset = MemoryLayout<sockaddr_un>.offset(of: \sockaddr_un.sun_path) ?? 2
-    /// A path needs one more byte for the null byte at its end.
+    /// The maximum length of a socket's name, in bytes. A path needs one more byte for the null byte at its end.
     private static let longestName = MemoryLayout<sockaddr_un>.size - pathOffset - 1
 }
