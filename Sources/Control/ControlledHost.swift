@@ -92,9 +92,9 @@ package struct Marker: Sendable, Codable, Equatable {
 
 /// The result of testing an output's address.
 package struct AddressCheck: Sendable, Codable, Equatable {
-    /// One step of the test.
+    /// One step of testing an output's address.
     package struct Step: Sendable, Codable, Equatable {
-        /// The result of a step.
+        /// The result of one step of the test.
         package enum State: String, Sendable, Codable {
             /// The step succeeded.
             case ok
@@ -104,7 +104,7 @@ package struct AddressCheck: Sendable, Codable, Equatable {
 
         /// The step's name: `address`, `reach` or `port`.
         package var name: String
-        /// The result.
+        /// The result of the step.
         package var state: State
         /// A sentence, without secrets.
         package var detail: String
@@ -116,7 +116,7 @@ package struct AddressCheck: Sendable, Codable, Equatable {
 
     /// Whether an output with this address would probably work.
     package var isUsable: Bool
-    /// The steps in order. The test ends with the first step that fails.
+    /// The steps of the test, in order. The test ends with the first step that fails.
     package var steps: [Step]
 
     /// A result with these steps.

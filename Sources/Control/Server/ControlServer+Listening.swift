@@ -96,7 +96,7 @@ extension ControlServer {
             let gate = DescriptorGate(.shared) { logger.warning("HTTP: \($0)") }
             try channel.pipeline.syncOperations.addHandler(gate, position: .first)
         }
-        // This fails only if the server is being closed.
+        // The handler cannot be added if the server is being closed. It is not needed then.
         try? await added.get()
     }
 
