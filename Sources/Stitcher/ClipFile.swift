@@ -33,7 +33,8 @@ package final class ClipFile {
         }
         FinishedFile.removeLeftovers(of: path)
         descriptor = try .create(FinishedFile.hidden(beside: path))
-        // Another process can begin to make the same file. The lock shows that process that this work file is in use.
+        // Locks the work file. Another process that begins to make the same file sees by the lock that this work file
+        // is in use.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, text: "its work file was removed") }
         end = Int64(MovieBox.headSize) + reserved
     }

@@ -5,7 +5,7 @@ internal import MP4
 internal import Media
 
 extension StitchInspector {
-    /// The audio; nil if the file has none that can be heard.
+    /// The audio track; nil if the file has no audio that can be heard.
     var audioTrack: StitchSource.Audio? {
         guard let audio, let heard, audio.sampleRate > 0 else { return nil }
         let format = AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels))

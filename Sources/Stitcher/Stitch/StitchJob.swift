@@ -8,9 +8,9 @@ internal import Media
 
 /// The result of stitching, as reported to the user.
 package struct StitchReport: Sendable, Codable, Equatable {
-    /// The path of the file.
+    /// The path of the file that was made.
     package var output: String
-    /// The duration of the file.
+    /// The duration of the file that was made, in milliseconds.
     package var milliseconds: Int64
     package var clips: Int
     /// `copiedFrames` is the number of frames that were copied, `encodedFrames` the number of frames that were
@@ -176,9 +176,9 @@ package struct StitchJob {
             case .copied(let clip, let samples):
                 bytes += sources[clip].video.samples[samples].reduce(0) { $0 + $1.size }
             case .encoded(let clip, let frames):
-                // The estimate is a twentieth of a byte per pixel, which is more than x264 needs for most videos at
-                // this quality. For a frame that does not change, it is a tenth of that. If packets are stored for a
-                // later run, they need twice the space.
+                // The estimate for a re-encoded frame is a twentieth of a byte per pixel, which is more than x264 needs
+                // for most videos at this quality. For a frozen frame, it is a tenth of that. If packets are also
+                // stored in the journal, the frames need twice the space.
                 let moving = frames.clamped(to: 0..<plan.clips[clip].count - plan.clips[clip].held).count
                 let weighed = Int64(moving + (frames.count - moving) / 10)
                 bytes += weighed * Int64(plan.video.width * plan.video.height) / (request.resumes ? 10 : 20)

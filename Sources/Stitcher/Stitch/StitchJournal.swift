@@ -41,7 +41,7 @@ final class StitchJournal {
 
     private static let (prefix, longest): (Int64, Int) = (4, 16 << 20)
 
-    /// When the job first began.
+    /// When the first run of the job began.
     private(set) var start = UTCTime.now
     private let descriptor: FileDescriptor
     private var end: Int64 = 0

@@ -269,7 +269,8 @@ package struct StitchPlan: Sendable {
         let entry = continues ? 0 : cut.entry(after: begin)
         var exit = cut.end(before: end, from: entry)
         if let last = cut.latest(entry..<exit), last + 1 < stop {
-            // The encoded frames that follow begin with a keyframe, so the copied frames must not end with a keyframe.
+            // The encoded frames after the copied ones begin with a keyframe. Therefore the copied frames must not end
+            // with a keyframe: see `FrameCut.exit(before:from:)`.
             exit = cut.exit(before: end, from: entry)
         }
         guard exit > entry, let from = cut.earliest(entry..<exit), let last = cut.latest(entry..<exit) else {

@@ -36,7 +36,7 @@ final class VideoWriter {
     private var configuration: [UInt8]?
     /// How many of the next frames are already in the file, because an earlier run encoded them.
     private var ahead = 0
-    /// The total number of frames that earlier runs had encoded.
+    /// The number of frames so far whose packets come from an earlier run.
     private(set) var resumedFrames = 0
 
     init(
@@ -60,7 +60,7 @@ final class VideoWriter {
     /// The number of frames of the result that are in the file, including frames that only lengthen an earlier one.
     private var done: Int { frames.count + lengthened }
 
-    /// Writes all parts.
+    /// Writes all parts of the plan to the file.
     func writeAll() throws {
         for (number, part) in plan.parts.enumerated() {
             switch part {

@@ -12,16 +12,16 @@ internal import Media
 struct AudioGrid {
     /// The audio of one clip, with times in samples.
     struct Piece {
-        /// The range of the clip's frames if no frame is moved.
+        /// The range of the clip's frames in the result, in samples, if no frame is moved.
         var range: Range<Int64>
         /// What must be added to a position in the clip's file to get its position in the result, if no frame is moved.
         var shift: Int64
         /// The difference between this clip's shift and the previous clip's shift, if this clip's audio continues the
         /// previous clip's audio; otherwise nil.
         var continuation: Int64?
-        /// The duration of the clip's transition.
+        /// The duration of the transition from the previous clip to this clip, in samples.
         var lead: Int64
-        /// The range of the audio in the clip's file.
+        /// The range of the audio in the clip's file, in samples.
         var available: Range<Int64>
         /// The clip's packets; empty if they cannot be copied.
         var packets: [IndexedSample]

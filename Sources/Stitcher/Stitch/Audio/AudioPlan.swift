@@ -40,7 +40,7 @@ struct AudioPlan: Equatable {
 
     /// The audio of one clip.
     struct Clip: Equatable {
-        /// The range of the clip's frames.
+        /// The range of the clip's frames in the result, in samples.
         let range: Range<Int64>
         /// What must be added to a position in the audio of the clip's file to get the position in the result.
         let shift: Int64
@@ -205,7 +205,8 @@ struct AudioPlan: Equatable {
 
     private static func spans(_ grid: AudioGrid, _ pieces: [AudioGrid.Piece], _ count: Int64) -> [Span] {
         let step = AudioGrid.step
-        // Begins with the packet before the first packet that is played, because the decoder needs it.
+        // The position of the first packet of the result. It is the packet before the first packet that is played,
+        // because the decoder needs it.
         var position = grid.phase - (grid.phase > 0 ? 2 : 1) * step
         var spans: [Span] = []
         for (clip, packets) in grid.copies.enumerated() {

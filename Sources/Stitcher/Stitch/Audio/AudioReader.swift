@@ -70,7 +70,7 @@ final class AudioReader {
             do {
                 try feed.sendNext(to: decoder)
             } catch is AudioFeedFailure {
-                // Silence replaces the packet that the decoder refused.
+                // The failure is ignored: `read(_:)` returns silence in place of the packet that the decoder refused.
             }
         case .ended:
             append(try resampler.flush())
