@@ -5,7 +5,7 @@ internal import Segmenter
 
 /// A part of a program that is missing in all files, as a row of the catalogue.
 package struct CatalogueGap: Sendable, Codable, Equatable {
-    /// The channel.
+    /// The channel whose program has the gap.
     package var channel: String
     /// The recorder's run to which the program times belong.
     package var run: String

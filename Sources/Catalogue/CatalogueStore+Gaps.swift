@@ -22,7 +22,8 @@ extension CatalogueStore {
             try database.execute(
                 sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from])
             try GapRow(gap).insert(database)
-            // The replaced gap may have been longer, so the gaps between the files are found again.
+            // If the recorder has reported a gap with the same start before, that gap may have been longer than `gap`.
+            // Therefore the gaps between the files of the run are found again.
             let isReplaced = near.contains { $0.isTold && $0.from == gap.from }
             if isReplaced { try Self.findGaps(of: [gap.run], [gap.run], database) }
         }

@@ -39,7 +39,7 @@ extension CatalogueStore {
     static func newestGaps(
         of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
     ) throws -> [CatalogueGap] {
-        // An index contains exactly this expression.
+        // The index `gaps_by_length` contains exactly this expression, so that SQLite can use the index.
         let length = "ifnull(to_pts, from_pts) - from_pts"
         let longest = try Int64.fetchOne(
             database, sql: "SELECT \(length) FROM gaps WHERE channel = ? ORDER BY \(length) DESC LIMIT 1",

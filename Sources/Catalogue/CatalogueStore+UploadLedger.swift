@@ -45,7 +45,8 @@ extension CatalogueStore {
                     database, sql: "SELECT sha256 FROM segments WHERE name = ? AND bytes = ?",
                     arguments: [entry.name, entry.bytes])
             }
-            // Pages of the ledger are requested by time, so no two entries of a channel may have the same time.
+            // Pages of the ledger are requested by time, so no two entries of a channel may have the same time. The
+            // entry gets the next time, in milliseconds, that no other entry has.
             while try Self.hasUpload(of: entry.channel, at: entry.time, database) { entry.time += 1 }
             try UploadRow(entry).insert(database)
             try database.execute(sql: Self.forgetFirstUploads, arguments: [entry.channel, most])

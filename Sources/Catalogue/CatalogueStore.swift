@@ -157,7 +157,7 @@ final class CatalogueStore: Sendable {
         guard file >= 0 else { return }
         defer { close(file) }
         var info = stat()
-        // A file with another hard link can belong to another user.
+        // A file with a second hard link stays as it is, because it can belong to another user.
         guard fstat(file, &info) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1 else { return }
         fchownat(file, "", owner.st_uid, owner.st_gid, Self.emptyPath)
     }

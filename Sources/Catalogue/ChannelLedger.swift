@@ -85,7 +85,8 @@ package struct ChannelLedger: Sendable {
             for segment in own(rows.compactMap(CatalogueSegment.init(validating:))) {
                 guard try body(segment) else { return }
             }
-            // Fewer rows than requested mean that there are no more rows. Rows that are left out count, too.
+            // If fewer rows than requested were read, there are no more rows. Invalid rows, and rows that do not belong
+            // to the channel, count as read, too.
             guard rows.count == Self.batch, let last = rows.last else { return }
             place = [last["start"], last["name"]]
         }

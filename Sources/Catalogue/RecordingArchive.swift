@@ -17,7 +17,7 @@ package struct ArchiveProgress: Sendable, Equatable {
     package var step: String
     /// How much of ``total`` is done, in files or bytes.
     package var done: Int64
-    /// The total amount.
+    /// How much there is to do in total, in files or bytes.
     package var total: Int64
 }
 

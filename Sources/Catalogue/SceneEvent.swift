@@ -5,7 +5,7 @@ internal import GRDB
 
 /// The event that a scene went on air in a program of several sources.
 package struct SceneEvent: Sendable, Codable, Equatable {
-    /// The kind of these events.
+    /// The kind that the catalogue stores for events about scenes.
     package static let kind = "scene"
 
     /// The scene's name, if it has one.

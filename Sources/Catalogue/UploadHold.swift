@@ -23,7 +23,7 @@ final class UploadHold: Sendable {
         /// The ``RecordDirectory/generation`` of the disk to which these states apply.
         var generation: Int
 
-        /// Drops all states if the disk was replaced.
+        /// Drops all upload states if the disk was replaced.
         mutating func follow(_ directory: RecordDirectory) {
             let generation = directory.generation
             if generation != self.generation { self = State(generation: generation) }
@@ -99,7 +99,7 @@ final class UploadHold: Sendable {
     /// Whether the database was read.
     var isLoaded: Bool { state.withLock { $0.loaded != nil } }
 
-    /// All known states by file name.
+    /// All known upload states, by file name.
     var known: [String: UploadState] {
         state.withLock { state in
             state.follow(directory)
@@ -134,7 +134,8 @@ final class UploadHold: Sendable {
             if found.isWhole {
                 state.loaded = found.states
             } else {
-                // The upload states of the other files are unknown, so the database still counts as not read.
+                // Not all rows could be read. The upload states of the other files are unknown, so the database still
+                // counts as not read.
                 state.noted.merge(found.states) { noted, _ in noted }
             }
         }

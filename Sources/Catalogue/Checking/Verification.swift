@@ -217,7 +217,7 @@ struct Verification {
 
     // MARK: Content
 
-    /// The files whose content can be checked.
+    /// The names of the files whose content can be checked.
     private var readable: [String] {
         (Array(files.keys) + otherRows.filter { $0.deleted == nil }.map(\.name)).sorted()
     }

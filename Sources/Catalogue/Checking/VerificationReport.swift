@@ -4,7 +4,8 @@
 package struct VerificationReport: Sendable, Codable, Equatable {
     /// Something that is wrong, or that is worth a note.
     package struct Problem: Sendable, Codable, Equatable {
-        /// The file, relative to the directory; nil if the problem does not concern a single file.
+        /// The file's path, relative to the directory of the recordings; nil if the problem does not concern a single
+        /// file.
         package var file: String?
         /// The problem, in one sentence.
         package var text: String
@@ -12,7 +13,7 @@ package struct VerificationReport: Sendable, Codable, Equatable {
 
     /// A part of a program that is missing in all files.
     package struct Missing: Sendable, Codable, Equatable {
-        /// The channel.
+        /// The channel of the program.
         package var channel: String
         /// When the first missing frame was on air, such as `2026-11-21T14:03:10.123Z`.
         package var from: String
@@ -32,7 +33,7 @@ package struct VerificationReport: Sendable, Codable, Equatable {
     package var duration: Int64 = 0
     /// The number of frames in the files in ``segments``.
     package var frames = 0
-    /// The problems.
+    /// The problems that were found.
     package var problems: [Problem] = []
     /// The parts of programs that are missing in all files.
     package var missing: [Missing] = []

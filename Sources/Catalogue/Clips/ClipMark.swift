@@ -12,7 +12,7 @@ internal import Glibc
 /// disk, and is not lost with the catalogue. All calls block on the disk.
 enum ClipMark {
     private static let (pending, brokenPrefix) = (".relay-clips.restoring", ".relay-clips.broken-")
-    /// The mark that an operator removes.
+    /// The name of the mark that shows that clips were lost. An operator removes the mark.
     static let unknown = ".relay-clips.unknown"
 
     /// Records that clips are in the database that was, or is about to be, set aside under the number `number`.
