@@ -19,7 +19,7 @@ extension Director {
         package mutating func noteFailure() { runDown?.noteFailure() }
     }
 
-    /// The choices made so far.
+    /// The choices that operators have made so far.
     package var memory: Memory {
         let runDown = runDownMemory
         return state.withLock { state in

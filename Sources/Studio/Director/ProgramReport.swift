@@ -19,7 +19,7 @@ package struct ProgramReport: Sendable, Codable {
         package var isOnAir: Bool
         /// Whether the source is in the preview.
         package var isInPreview: Bool
-        /// The gain in decibels.
+        /// The gain of the source's audio, in decibels.
         package var gain: Double
         /// Whether the source is muted.
         package var isMuted: Bool
@@ -34,7 +34,7 @@ package struct ProgramReport: Sendable, Codable {
         package var problem: String?
         /// The number of frames that were never shown; nil for a source without video.
         package var framesDropped: Int?
-        /// The peak of each audio channel, in dBFS.
+        /// The peak of each audio channel of the source, in dBFS.
         package var levels: [Double]
 
         package init(

@@ -98,9 +98,9 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
 
 /// The requested changes to a source.
 package struct SourceRequest: Sendable, Decodable {
-    /// The gain in decibels.
+    /// The new gain of the source's audio, in decibels; nil leaves the gain unchanged.
     package var gain: Double?
-    /// Whether the source is muted.
+    /// Whether the source is muted; nil leaves this setting unchanged.
     package var muted: Bool?
     /// By how many seconds the audio is played later than without this setting; negative if it is played earlier.
     package var audioOffset: Double?

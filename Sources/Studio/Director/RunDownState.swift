@@ -42,7 +42,7 @@ struct RunDownState {
     var formerChange: FrameIndex?
     /// The first frame for which the player has not been called yet.
     var next: FrameIndex = 0
-    /// The failures of the channel: see ``RunDownMemory/failures``.
+    /// The number of the channel's failures during each segment: see ``RunDownMemory/failures``.
     private(set) var failures: [Int: Int] = [:]
 
     /// Restores the failures from before the channel was reopened. Segments during which the channel has failed too

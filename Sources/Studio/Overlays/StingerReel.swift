@@ -12,7 +12,7 @@ internal import Synchronization
 /// calls can be made on any thread.
 package final class StingerReel: Stinger {
     private struct State {
-        /// The first frames of the file.
+        /// The first frames of the file, which are kept for the next rewind.
         var first: [VideoFrame] = []
         /// Frames that are decoded but not shown yet. The first of them is frame number `next`.
         var waiting: [VideoFrame] = []
@@ -117,7 +117,7 @@ package final class StingerReel: Stinger {
             let isThere = state.next + Int64(state.waiting.count) > number
             return !isThere && !state.isAtEnd && !state.isStopped
         }) {
-            // If the queue is full, its oldest frame is removed, so that the requested frame can be decoded.
+            // If `waiting` is full, its oldest frame is removed, so that the requested frame can be decoded.
             state.withLock { state in
                 guard state.waiting.count >= room else { return }
                 state.shown = state.waiting.removeFirst()

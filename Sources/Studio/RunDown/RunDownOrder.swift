@@ -6,7 +6,7 @@
 struct RunDownOrder {
     private let count: Int
     private let seed: UInt64
-    /// The view with which the order must not begin.
+    /// The view with which the order must not begin; nil if it can begin with any view.
     private let seen: Int?
 
     /// Creates an order of `count` views, of which the view `seen` is already on air.
