@@ -97,7 +97,7 @@ package final class ClipStore: Sendable {
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
     }
 
-    /// The clip `id`.
+    /// Returns the clip `id` in its current state. Throws if there is no such clip.
     package func clip(_ id: String) throws(Refusal) -> RecordedClip {
         let now = try look()
         guard

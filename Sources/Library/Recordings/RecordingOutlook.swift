@@ -16,7 +16,7 @@ struct RecordingOutlook {
         case upload
     }
 
-    /// The rules of the channel; nil if retention deletes nothing.
+    /// The channel's rules for retention; nil if retention deletes nothing.
     let rules: RetentionRules?
     /// The clips of the channel.
     let clips: [CatalogueClip]

@@ -16,7 +16,7 @@ struct ProgramFiles {
         /// The number of the file's first frame in the program.
         let first: Int64
         let frames: Int64
-        /// The position of the file's first frame on the timeline.
+        /// The position of the file's first frame on the timeline, in frames.
         let place: Int64
 
         /// The wall-clock time at which a frame of the file was on air, in nanoseconds since 1970. `number` counts
