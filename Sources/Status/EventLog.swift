@@ -21,15 +21,15 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
     package var id: UInt64 = 0
     /// When the event happened.
     package var time: UTCTime
-    /// The channel; nil if the event concerns the whole process.
+    /// The name of the channel to which the event happened; nil if the event concerns the whole process.
     package var channel: String?
     /// The importance of the event.
     package var level: Level
     /// The kind of the event's subject.
     package var kind: EventKind
-    /// The output that the event concerns.
+    /// The name of the output that the event concerns; nil if it concerns no output.
     package var output: String?
-    /// A sentence, without secrets.
+    /// A sentence that says what happened, without secrets.
     package var text: String
 
     /// Creates an event that is not in a log yet.
