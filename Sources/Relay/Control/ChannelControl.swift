@@ -37,7 +37,7 @@ final class ChannelControl: ControlledChannel {
         var isDone = false
         var startedAt: UTCTime?
         var changes = Changes()
-        /// The configured recording.
+        /// The recording that is configured; nil if none is configured.
         var recording: ChannelConfiguration.Recording?
         /// The channel's recordings; nil if no directory for them is known.
         var archive: ChannelArchive?
@@ -207,7 +207,7 @@ final class ChannelControl: ControlledChannel {
     /// Whether a recording in the second directory is running or wanted.
     var isSecondBusy: Bool { state.withLock { $0.channel }?.recordings.second.isBusy ?? false }
 
-    /// The configured recording.
+    /// The recording that is configured; nil if none is configured.
     var configuredRecording: ChannelConfiguration.Recording? { state.withLock { $0.recording } }
 
     /// The number of bytes that the storage guard keeps free while a recording runs. Reads the file system.

@@ -15,7 +15,7 @@ struct DiagnosticReport {
     private(set) var directories: [String] = []
     private var secrets = SecretScrubber()
 
-    /// Adds a file.
+    /// Adds a file with this name and content to the report.
     mutating func add(_ name: String, _ text: String) { files.append((name, text)) }
 
     /// The files, with all known secrets removed.

@@ -22,7 +22,7 @@ final class ChannelRun: Sendable {
         var plan: ConfiguredChannel
         /// The channel that is on air, or that is ending.
         var channel: Channel?
-        /// Set while the channel is being opened.
+        /// The opening of the channel, by which it can be cancelled; nil unless the channel is being opened.
         var opening: ChannelOpening?
         /// The names that the channel gave to the outputs of the configuration file.
         var names: [ConfiguredChannel.Output: String] = [:]

@@ -20,7 +20,8 @@ enum RenderOutput {
             throw ChannelFailure(
                 .cannotRecord, .makeFile(output), saying: "\(output) is \(kind); name the file to make.")
         }
-        // The message does not contain the other file's path, because that path may contain the value of a secret.
+        // The message does not contain the path of the file that `output` would replace, because that path may contain
+        // the value of a secret.
         if ExportOutput.original(of: output, in: [show] + configuration.ownFiles) != nil {
             throw ChannelFailure(
                 .cannotRecord, .makeFile(output),

@@ -13,9 +13,10 @@ internal import Upload
 
 /// The status block for a terminal and the status line for a log, made from two snapshots.
 struct StatusBlock {
-    /// The current snapshot.
+    /// The current snapshot of the channel's status.
     let now: ChannelStatus
-    /// The previous snapshot, for rates.
+    /// The previous snapshot of the channel's status, from which rates are computed; nil if there was no snapshot
+    /// before.
     let before: ChannelStatus?
     /// The time between the two snapshots, in seconds.
     let interval: Double
