@@ -78,9 +78,9 @@ package protocol ControlledChannel: Sendable {
 
 /// A moment of the program that an operator has marked.
 package struct Marker: Sendable, Codable, Equatable {
-    /// The wall-clock time, in ISO 8601 format.
+    /// The wall-clock time of the moment, in ISO 8601 format.
     package var time: String
-    /// The program time, in seconds.
+    /// The program time of the moment, in seconds.
     package var programSeconds: Double
     /// The text of the mark.
     package var text: String
@@ -106,7 +106,7 @@ package struct AddressCheck: Sendable, Codable, Equatable {
         package var name: String
         /// The result of the step.
         package var state: State
-        /// A sentence, without secrets.
+        /// A sentence about the result, without secrets.
         package var detail: String
 
         package init(_ name: String, _ state: State, _ detail: String) {

@@ -53,7 +53,7 @@ final class PreviewFeed: PacketConsumer {
             }
             return state.watchers == 1
         }
-        // The stream sends the packets of the current GOP at once.
+        // A feed that joins the stream gets the packets of the current GOP at once.
         if isFirst { stream.join(self) }
     }
 

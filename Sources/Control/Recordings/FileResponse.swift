@@ -12,7 +12,7 @@ internal import Synchronization
 /// Responds to a request for a file or a part of it, with conditional requests, ranges, and a body that is sent in
 /// pieces.
 enum FileResponse {
-    /// The number of bytes in memory for each reader.
+    /// The size of the pieces in which a file is sent, in bytes: the memory that each reader takes.
     private static let piece = 256 << 10
     /// How long a reader may take to read a piece. It is long, because a player that has buffered enough pauses
     /// reading.

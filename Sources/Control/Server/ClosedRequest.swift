@@ -32,7 +32,8 @@ struct KeyPaths: Decodable {
                 // A dot inside a key must not divide the path. It is replaced by a character that looks the same
                 // (U+2024).
                 let name = key.stringValue.replacing(".", with: "\u{2024}")
-                // A number that is out of range is reported later, when its value is decoded.
+                // An error is ignored here, such as that of a number that is out of range. It is reported later, when
+                // the value is decoded.
                 paths += ((try? object.decode(KeyPaths.self, forKey: key))?.paths ?? []).inside(name)
             }
         } else if var list = try? decoder.unkeyedContainer() {

@@ -79,7 +79,7 @@ struct ControlRequest: Sendable {
 /// Hummingbird's context of a request, with the connection on which it came.
 struct ControlContext: RequestContext {
     var coreContext: CoreRequestContextStorage
-    /// The connection. It is closed if the client does not read.
+    /// The client's connection. It is closed if the client does not read the response.
     let channel: any Channel
 
     /// The client's address, without a port.

@@ -42,7 +42,7 @@ enum JSON {
         guard kind?.trimmingSuffix(" ") == "application/json" else {
             throw Refusal(.malformed, "The body must be JSON, and Content-Type must say so: application/json.")
         }
-        // ``ControlResponder`` has already read the whole body.
+        // ``ControlResponder`` has already read the whole body, so the body is available at once.
         let buffer = try await request.request.body.collect(upTo: mostBytes)
         return try decode(type, from: Data(buffer.readableBytesView))
     }
