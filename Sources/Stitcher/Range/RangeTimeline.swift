@@ -61,8 +61,9 @@ struct RangeTimeline {
         }
     }
 
-    /// Throws if a gap is too long. The last sample before a gap lasts until the first sample after the gap, and the
-    /// file's table has only 32 bits for a sample's duration (ISO/IEC 14496-12, 8.6.1.2).
+    /// Throws if the gap between two files is too long for the exported file. The last sample before a gap lasts until
+    /// the first sample after the gap, and the exported file's table has only 32 bits for a sample's duration (ISO/IEC
+    /// 14496-12, 8.6.1.2).
     private static func checkDistance(
         _ before: StitchSource, _ after: StitchSource, _ missing: Int64
     ) throws(ClipFailure) {

@@ -83,7 +83,8 @@ extension StitchSource {
 
     /// The distance from the first frame of `before` to the first frame of this file, in ticks of the video. Nil if a
     /// file does not contain its position, or if the files are parts of different streams. The distance cannot be
-    /// counted in frames, because frames of such streams have no constant duration.
+    /// counted in frames, because the frames of a stream that is recorded without re-encoding have no constant
+    /// duration.
     func distance(from before: StitchSource) -> Int64? {
         guard isTrimmed, before.isTrimmed, let start = position, let other = before.position, start.run == other.run
         else { return nil }

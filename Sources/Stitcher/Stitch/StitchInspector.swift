@@ -34,8 +34,8 @@ struct StitchInspector {
     private(set) var heard: Range<Int64>?
     /// The packets of audio, with their times in ticks of the audio stream.
     var audioPackets: [IndexedSample] = []
-    /// `latest` is the latest decoding time of the video so far, and `end` is the time at which the last packet of any
-    /// stream ends.
+    /// `latest` is the latest decoding time of the video so far, in ticks, and `end` is the time at which the last
+    /// packet of any stream ends.
     private var latest: Int64?
     private var end = Duration.zero
 

@@ -22,8 +22,8 @@ final class AudioReader {
     /// times are in milliseconds, and a margin.
     private static let tolerance = Duration.milliseconds(5)
 
-    /// A reader of the audio of `source`, from `position` on. If `before` is given, the audio of `source` continues the
-    /// audio of `before`.
+    /// A reader of the audio of `source`, from `position` on. `before` is the file whose audio the audio of `source`
+    /// continues; nil if there is no such file.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, format: AudioFormat,
         from position: Int64
