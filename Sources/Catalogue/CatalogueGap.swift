@@ -68,14 +68,14 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
         return result
     }
 
-    /// The number of missing frames after program time `time`; nil if it is unknown.
+    /// The number of the gap's frames that are missing after program time `time`; nil if the number is unknown.
     private func frames(after time: Int64) -> Int? {
         guard let count = frames, count > 0, let to, time > from else { return frames }
         let length = max(1, (to - from) / Int64(count))
         return min(count, max(0, Int((to - time + length / 2) / length)))
     }
 
-    /// Whether the two gaps share missing frames, or begin at the same frame.
+    /// Whether this gap and `other` share missing frames, or begin at the same frame.
     func overlaps(_ other: CatalogueGap) -> Bool {
         guard run == other.run else { return false }
         // Times that differ by less than a millisecond belong to the same frame, and were rounded differently.

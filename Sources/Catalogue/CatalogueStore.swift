@@ -16,7 +16,7 @@ final class CatalogueStore: Sendable {
     let path: String
     /// The file's device and inode number; empty for a database in memory.
     let identity: [UInt64]
-    /// Whether the file was checked before, and so was not checked again.
+    /// Whether the database was already checked before it was opened, and therefore was not checked again.
     let wasChecked: Bool
     /// The number of scenes that were added, by channel.
     let scenes = Mutex<[String: Int]>([:])

@@ -76,7 +76,7 @@ package struct ClipMachine: Sendable {
         let until: Int64
     }
 
-    /// The minimum length in frames: one for a crossfade at each end, and one in between.
+    /// The minimum length of a clip, in frames: one for a crossfade at each end, and one in between.
     package static let fewestFrames: Int64 = 3
     /// The maximum numbers of running clips and of all clips.
     package static let (mostRunning, mostClips) = (32, 2000)
@@ -205,7 +205,8 @@ extension ClipMachine {
         return changed
     }
 
-    /// Ends the run; nothing is recorded from frame `end` on. Returns the ids of the changed clips.
+    /// Completes all clips of `run`, of which nothing is recorded from frame `end` on. Returns the ids of the changed
+    /// clips.
     package mutating func close(run: String, at end: Int64) -> [String] {
         early.removeAll { $0.run == run }
         var changed: [String] = []
