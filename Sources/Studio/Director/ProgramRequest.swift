@@ -102,9 +102,10 @@ package struct SourceRequest: Sendable, Decodable {
     package var gain: Double?
     /// Whether the source is muted; nil leaves this setting unchanged.
     package var muted: Bool?
-    /// By how many seconds the audio is played later than without this setting; negative if it is played earlier.
+    /// By how many seconds the audio is played later than without this setting; negative if it is played earlier. Nil
+    /// leaves this setting unchanged.
     package var audioOffset: Double?
-    /// The position to which a file jumps, in seconds from its beginning.
+    /// The position to which the source's file jumps, in seconds from the file's beginning; nil for no jump.
     package var seek: Double?
     /// Whether a file restarts from its beginning.
     package var restart: Bool?

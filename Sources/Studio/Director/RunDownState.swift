@@ -8,7 +8,7 @@ struct RunDownMemory {
     let runDown: RunDown
     /// The run-down that the configuration named when this state was stored; nil if it named none.
     let configured: RunDown?
-    /// The segment that was running or held; nil if there was no such segment.
+    /// The number of the segment that was running or held; nil if there was no such segment.
     let segment: Int?
     let isHeld: Bool
     /// Whether another scene was on air instead of the run-down's scene.

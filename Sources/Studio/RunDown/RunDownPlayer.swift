@@ -90,8 +90,8 @@ package struct RunDownPlayer: Sendable {
         var segment: Int
         var pass: Int64
         var clip: ClipID?
-        /// The position at which the run-down continues after a hold, and the frame of the hold. Set only if a file
-        /// must be reopened to continue.
+        /// The position at which the run-down continues after a hold, and the frame of the hold. It is nil unless the
+        /// segment's file must be reopened to continue.
         var resumed: (place: RunDownPlace, heldAt: FrameIndex)?
     }
 
@@ -173,7 +173,7 @@ package struct RunDownPlayer: Sendable {
         return actions.enumerated().filter { !$1.isShow || $0 == last }.map(\.element)
     }
 
-    /// The segment that is running, held, or being opened; nil if the player is not running.
+    /// The number of the segment that is running, held, or being opened; nil if the player is not running.
     package var currentSegment: Int? {
         switch state {
         case .idle, .over: nil
