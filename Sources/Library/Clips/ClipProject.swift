@@ -12,7 +12,7 @@ internal import Studio
 /// Writes clips as a run-down. People can edit this list, and the clips can be joined one after the other from it. File
 /// names are relative to the directory of the recordings. A clip that spans two files becomes two segments.
 struct ClipProject {
-    /// The channel's name, which is written into a comment of the list.
+    /// The channel's name, which is written into a comment of the run-down.
     let channel: String
     /// Aligns a piece with the frames of its file.
     var fit: (Piece) -> Piece = { $0 }

@@ -13,7 +13,7 @@ package struct ClipStart: Sendable {
     /// The program time, in seconds, of the frame that was visible when the button was pressed; nil means the newest
     /// frame.
     package var at: Double?
-    /// The program time of the newest frame when the request arrived.
+    /// The program time of the newest frame when the request arrived, in seconds.
     package var newest: Double?
     /// How many seconds before the frame at ``at`` the clip is to begin.
     package var before: Double

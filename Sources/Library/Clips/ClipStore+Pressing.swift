@@ -128,7 +128,8 @@ extension ClipStore {
         }
     }
 
-    /// Throws if the program has not reached `seconds`. Called before a recording is begun for the request.
+    /// Throws if `seconds` is so far ahead of the program's newest frame that differences between clocks cannot explain
+    /// it. Called before a recording is begun for the request.
     private func admit(_ seconds: Double?) throws(Refusal) {
         guard let seconds, let newest, seconds > newest + ClipMachine.lead.inSeconds + 1 else { return }
         throw Self.ahead

@@ -5,8 +5,8 @@ internal import Foundation
 internal import HLS
 internal import MP4
 
-/// A media playlist (RFC 8216) of a range of recordings. Its segments are byte ranges of the unchanged files. Each is a
-/// series of fragments that begins with a keyframe. Uses neither clock nor disk.
+/// A media playlist (RFC 8216) of a range of recordings. Its segments are byte ranges of the unchanged files. Each
+/// segment is a series of fragments that begins with a keyframe. Uses neither clock nor disk.
 struct RangePlaylist {
     /// A file that may overlap the range.
     struct File {
