@@ -53,7 +53,8 @@ final class ChannelRun: Sendable {
     private let isLasting: Bool
     private let resources: HostResources
     private let logger: Logger
-    /// Delete old files while the channel is not recorded: in the record directory, and in the second directory.
+    /// The objects that delete old files while the channel is not recorded: one for the record directory, and one for
+    /// the second directory.
     private let idleRetention: (first: IdleRetention, second: IdleRetention)
     private let state: Mutex<State>
     private let ending = DispatchSemaphore(value: 0)
@@ -258,7 +259,7 @@ extension ChannelRun {
         return control
     }
 
-    /// Logs that a part of the change failed, and records it for the next reload.
+    /// Logs that a part of the new configuration could not be applied, and records that for the next reload.
     private func fail(_ text: String) {
         logger.error("\(text); it is tried when the configuration file is read again")
         state.withLock { $0.isIncomplete = true }
