@@ -10,7 +10,8 @@ protocol ClosedRequest: Decodable {
 }
 
 extension ClosedRequest {
-    /// Throws if one of `paths` is unknown. The message lists the known keys of the same object.
+    /// Throws if one of `paths` is not a known key. The message lists the known keys of the object that contains the
+    /// unknown key.
     static func check(_ paths: KeyPaths) throws(Refusal) {
         guard let unknown = paths.paths.first(where: { !keys.contains($0) }) else { return }
         let parent = unknown.lastIndex(of: ".").map { String(unknown[...$0]) } ?? ""

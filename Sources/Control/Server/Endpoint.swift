@@ -17,7 +17,7 @@ struct Endpoint: Sendable {
     let path: String
     /// The role that a client needs; `none` means that every client is allowed.
     let role: ControlRole
-    /// The maximum size of a request's body, in bytes, if the client has this role.
+    /// The maximum size of the body of a request, in bytes, if the client has the ``role``.
     let mostBytes: Int
     let action: Action
 

@@ -10,7 +10,7 @@ internal import Program
 
 /// Reads and writes JSON with camelCase keys, sorted, and without nulls.
 enum JSON {
-    /// The maximum size of a body, unless an endpoint has its own limit.
+    /// The maximum size of the body of a request, in bytes, unless an endpoint has its own limit.
     static let mostBytes = 64 << 10
 
     /// Encodes `value`. Numbers that JSON cannot express, such as infinity, become strings.
