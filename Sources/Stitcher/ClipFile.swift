@@ -41,8 +41,8 @@ package final class ClipFile {
 
     deinit {
         if !isFinished { unlink(descriptor.path) }
-        // Closing the descriptor does not always release the lock: a child process that is being started can hold a
-        // copy of the descriptor, and therefore the lock, for a moment longer.
+        // The lock is released explicitly, because closing the descriptor does not always release it: a child process
+        // that is being started can hold a copy of the descriptor, and therefore the lock, for a moment longer.
         descriptor.unlock()
     }
 

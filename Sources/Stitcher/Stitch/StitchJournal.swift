@@ -80,8 +80,8 @@ final class StitchJournal {
     /// The number of bytes that the journal takes on the disk.
     func size() throws -> Int64 { try descriptor.size() }
 
-    // Closing the descriptor does not always release the lock: a child process that is being started can hold a copy of
-    // the descriptor, and therefore the lock, for a moment longer.
+    // The lock is released explicitly, because closing the descriptor does not always release it: a child process that
+    // is being started can hold a copy of the descriptor, and therefore the lock, for a moment longer.
     deinit { descriptor.unlock() }
 
     /// Removes the journal that an earlier run for `output` left behind, unless another process is using it.
