@@ -104,8 +104,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Selects a file's run, and the start of the run's first remaining file. If all files of the run are deleted, the
-    /// start is the largest number.
+    /// Selects the run of a file, and the program time at which the run's first remaining file begins. If all files of
+    /// the run are deleted, this time is the largest number.
     private static let own = """
         WITH own AS (SELECT run, channel FROM segments WHERE name = ?),
             first AS (

@@ -21,7 +21,9 @@ extension CatalogueStore {
         of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
     ) throws -> [CatalogueSegment] { try newestSegments("deleted IS NULL", channel, range, limit, database) }
 
-    /// Deleted files have an index of their own, because a row of many deleted files can be very long.
+    /// Returns the newest `limit` files of `channel` that overlap `range` and meet `state`, a condition on the column
+    /// `deleted`. Deleted files are read by an index of their own, because a row of many deleted files can be very
+    /// long.
     private static func newestSegments(
         _ state: String, _ channel: String, _ range: Range<Int64>, _ limit: Int, _ database: Database
     ) throws -> [CatalogueSegment] {

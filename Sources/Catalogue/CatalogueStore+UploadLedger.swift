@@ -59,8 +59,9 @@ extension CatalogueStore {
             arguments: [channel, time]) ?? false
     }
 
-    /// Rows are numbered in the order in which they were added. Only the index of the primary key is read, which takes
-    /// 13 ms with 100,000 entries.
+    /// Removes the entries of a channel that were added first, so that a given number of entries is left. Rows are
+    /// numbered in the order in which they were added. Only the index of the primary key is read, which takes 13 ms
+    /// with 100,000 entries.
     private static let forgetFirstUploads = """
         DELETE FROM uploads WHERE rowid IN (
             SELECT rowid FROM uploads WHERE channel = ?1 ORDER BY rowid

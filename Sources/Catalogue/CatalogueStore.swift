@@ -28,8 +28,8 @@ final class CatalogueStore: Sendable {
         path = "\(directory)/\(Self.fileName)"
         var info = stat()
         if lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK {
-            // SQLite would follow a symbolic link out of the directory. With such a link, the directory's owner could
-            // make a recorder that runs as root write to another file.
+            // A symbolic link is refused, because SQLite would follow it out of the directory. With such a link, the
+            // directory's owner could make a recorder that runs as root write to another file.
             throw CatalogueFailure.failed("\(path) is a symbolic link, which is not followed")
         }
         var configuration = Configuration()

@@ -143,7 +143,8 @@ final class UploadHold: Sendable {
 
     /// Returns the states in the database, and whether they are complete; nil if the database cannot be read.
     private func read() -> (states: [String: UploadState], isWhole: Bool)? {
-        // An empty mount point contains no database, but the disk that is mounted there later can contain one.
+        // While no disk is mounted, the upload states are unknown. The empty mount point contains no database, but the
+        // disk that is mounted there later can contain one.
         guard (try? directory.checkMount()) != nil else { return nil }
         // If the channel never uploaded, no file waits. So files can be deleted, and a lost or damaged database does
         // not make the disk full.

@@ -58,7 +58,7 @@ final class ChecksumQueue: Sendable {
         }
     }
 
-    /// Stops. The missing checksums are computed after the next start.
+    /// Stops the queue. The checksums that are still missing are computed after the next start.
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
     private func schedule(_ pause: DispatchTimeInterval) {

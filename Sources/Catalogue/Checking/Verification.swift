@@ -193,7 +193,8 @@ struct Verification {
             for name in lost.sorted() where rows[name] != nil && !present.contains(name) {
                 lost.remove(name)
                 report.note(name, "it was deleted meanwhile")
-                // A deleted file between other files is not a gap. Its row can cover other deleted files, too.
+                // The row of a file that was deleted between other files is kept, so that the file's absence does not
+                // count as a gap. The row can cover other deleted files, too, and replaces their rows.
                 guard let known = rows[name], files[name] == nil,
                     let row = ledger.deleted.first(where: { $0.covers(known) })
                 else { continue }
