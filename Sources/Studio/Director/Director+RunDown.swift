@@ -74,7 +74,7 @@ extension Director {
         }
     }
 
-    /// Carries out an action, except for the part that needs the director's state.
+    /// Carries out `action` of the run-down's player, except for the part that needs the director's state.
     private func handle(_ action: RunDownPlayer.Action, _ desk: inout RunDownState) {
         switch action {
         case .prepare(let id, let clip):
