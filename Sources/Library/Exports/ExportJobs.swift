@@ -194,7 +194,8 @@ extension ExportJobs {
     /// Makes the clip, and also returns its size in bytes.
     private func make(_ entry: Entry) throws -> (ExportResult, Int64) {
         guard let directory = try entry.archive.directory() else { throw ClipFailure("Nothing was recorded yet.") }
-        // Each file from which the clip is made stays open, so an export may need many descriptors.
+        // The limit for descriptors is raised, because each file from which the clip is made stays open during the
+        // export.
         DescriptorLimit.raise()
         let place = ExportPlace(directory: directory)
         // The notes are read again for each clip. The directory may have appeared after the process started, and other

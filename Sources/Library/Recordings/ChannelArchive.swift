@@ -70,8 +70,8 @@ package final class ChannelArchive: Sendable {
 
     /// Returns the directory of the recordings; nil while it does not exist or its disk is not mounted.
     func directory() throws(Refusal) -> RecordDirectory? {
-        // While the disk is not mounted, the files in its mount point are not recordings, and nothing may be written
-        // there.
+        // Returns nil while the disk is not mounted: the files in its mount point are not recordings, and nothing may
+        // be written there.
         guard (try? MountMemory.standard.checkMount(of: path, mount)) != nil else { return nil }
         do {
             return try RecordDirectory.existing(path, template: template)

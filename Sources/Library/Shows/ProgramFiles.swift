@@ -66,7 +66,7 @@ struct ProgramFiles {
     /// The frame rate of the first file.
     var rate: FrameRate { files.first?.rate ?? FrameRate(25) }
 
-    /// All runs of the files.
+    /// The names of all runs of recorders from which the files come.
     var runNames: Set<String> { Set(runs.keys) }
 
     /// Returns the range of the timeline from the frame at which `scene` went on air to the end of the recorder's run;
