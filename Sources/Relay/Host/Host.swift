@@ -321,7 +321,7 @@ extension Host: ControlledHost {
         guard let archive = request.source.map(control.archive(ofSource:)) ?? recordings else {
             throw Refusal(.notFound, "No source of this name is recorded.")
         }
-        // An export must not use the space that the storage guard keeps free for recording.
+        // An export leaves free the space that the storage guard keeps free for recording.
         let reserve = control.report.status?.storage?.reserveBytes ?? control.configuredReserve
         return try exports.start(request, in: archive, reserve: reserve)
     }

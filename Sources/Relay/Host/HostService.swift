@@ -65,7 +65,7 @@ final class HostService: Sendable {
         logger: Logger, channels: @escaping @Sendable () -> [ServedChannel]
     ) {
         self.notifier = notifier
-        // `directory` may name several directories, separated by colons (systemd.exec(5)).
+        // `directory` may name several directories, separated by colons (systemd.exec(5)). The first of them is used.
         file = directory?.split(separator: ":").first.map { "\($0)/heartbeat" }
         self.clock = clock
         self.logger = logger

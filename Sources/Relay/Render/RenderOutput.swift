@@ -37,8 +37,8 @@ enum RenderOutput {
 extension ChannelConfiguration {
     /// The paths of the program's source files.
     fileprivate var ownFiles: [String] {
-        // An input's description shows references to secrets, and not their values. The file's real path has the
-        // values.
+        // An input's description shows references to secrets in place of their values. The references are expanded,
+        // because the file's real path contains the values.
         let inputs = allInputs.filter(\.isFile).map { input in
             (try? SecretReferences.process.expand(input.description)) ?? input.description
         }

@@ -160,7 +160,8 @@ struct StatusBlock {
 
     private func output(_ output: OutputStatus) -> String {
         let isWaiting = output.state == .waiting
-        // While an output waits for a receiver, its `detail` says for which kind.
+        // While an output waits for a receiver, its `detail` says for which kind of receiver, and is shown in place of
+        // the state.
         let state = isWaiting ? output.detail ?? output.state.rawValue : output.state.rawValue
         var parts = [Self.padded(output.name, 8), Self.padded(state, 11)]
         if let rendition = output.rendition { parts.append("takes \(rendition)") }
