@@ -36,8 +36,8 @@ enum FileResponse {
         if let tag, let known = asked[.ifNoneMatch], matches(known, tag) {
             return Response(status: .notModified, headers: headers)
         }
-        // `If-Range` names the version that the client has. A part is useless to a client that has another version of
-        // the file (RFC 9110, 13.1.5).
+        // `If-Range` names the version of the file that the client has. A client that has another version gets the
+        // whole file, because a part would be useless to it (RFC 9110, 13.1.5).
         let isSame = asked[.ifRange].map { $0 == tag } ?? true
         switch isSame ? ByteRange(asked[.range], size: file.size) : .whole {
         case .whole:

@@ -133,7 +133,8 @@ extension ControlServer {
         }
         let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
         var quiet = Logger(label: "relay.http")
-        // The HTTP library must not log errors that clients cause, because they do not concern the operator.
+        // The HTTP library logs almost nothing: it must not log errors that clients cause, because they do not concern
+        // the operator.
         quiet.logLevel = .critical
         let began = DispatchSemaphore(value: 0)
         let outcome = Mutex<(isOpen: Bool, port: Int?, error: String)>((false, nil, "it took too long"))

@@ -39,7 +39,7 @@ struct Endpoint: Sendable {
     var changesSomething: Bool { method != .get && method != .head }
 }
 
-/// A request that was admitted.
+/// A request of a client that was admitted to an endpoint.
 struct ControlRequest: Sendable {
     let request: Request
     let context: ControlContext
