@@ -89,7 +89,7 @@ package struct StitchJob {
         (self.range, self.plan, heard, self.request, leftOut) = (plan, plan.frames, plan.audio, request, [])
     }
 
-    /// The audio of the result. Packets are copied if re-encoded packets can be joined to them.
+    /// Returns the plan for the audio of the result. Packets are copied if re-encoded packets can be joined to them.
     private static func heard(
         _ plan: StitchPlan, _ request: StitchRequest, _ sources: [StitchSource], isCancelled: () -> Bool
     ) throws(ClipFailure) -> AudioPlan? {

@@ -82,13 +82,14 @@ struct AudioPlan: Equatable {
     /// For each clip: by how many samples its frames are later than their frame rate requires, because its audio is
     /// copied.
     private(set) var moves: [Int64] = []
-    /// The packets, in order and without a gap.
+    /// The runs of packets of which the audio track consists, in order. Only if ``hasHoles`` is set, there can be gaps
+    /// between them.
     private(set) var spans: [Span] = []
     /// For each clip: why its audio is re-encoded; nil for a clip whose packets are copied, apart from its ends.
     private(set) var reasons: [String?] = []
     /// The number of samples of the result.
     let count: Int64
-    /// Whether gaps between the packets are allowed.
+    /// Whether gaps between the runs of packets in ``spans`` are allowed.
     private(set) var hasHoles = false
 
     /// The duration of a fade from or to silence, if a file has no audio beyond the cut: too short to be noticed, and
