@@ -8,7 +8,7 @@ internal import Synchronization
 /// disk is busy with these reads. Queues whose files are on the same disk take turns, one file each (``DiskTurns``).
 final class ChecksumQueue: Sendable {
     private struct Work {
-        /// The files that wait, the next one last.
+        /// The names of the files whose checksums are not computed yet. The next file is the last one of the list.
         var waiting: [String] = []
         var names: Set<String> = []
         var current: (name: String, sum: Checksum)?

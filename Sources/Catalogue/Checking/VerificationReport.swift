@@ -17,7 +17,7 @@ package struct VerificationReport: Sendable, Codable, Equatable {
         package var channel: String
         /// When the first missing frame was on air, such as `2026-11-21T14:03:10.123Z`.
         package var from: String
-        /// When the next recorded frame was on air; nil if this run has no later frame.
+        /// When the next recorded frame was on air; nil if the recorder's run has no later frame.
         package var to: String?
         /// Number of missing frames; nil if it is unknown.
         package var frames: Int?
