@@ -35,7 +35,7 @@ package struct RunDownPlayer: Sendable {
         package var frames: Int64
     }
 
-    /// An action for the user of the player.
+    /// An action that the user of the player carries out.
     package enum Action: Sendable, Equatable {
         /// Open a file and prepare its first frames, so that it can begin at any frame.
         case prepare(ClipID, RunDown.Clip)
@@ -102,7 +102,7 @@ package struct RunDownPlayer: Sendable {
         let until: FrameIndex
     }
 
-    /// The position at which the run-down was held.
+    /// The position at which the run-down was held, and the frame at which the hold began.
     struct Held: Sendable {
         var place: RunDownPlace
         let frame: FrameIndex
