@@ -39,7 +39,7 @@ struct ServiceNotifier: Sendable {
     let watchdog: Duration?
     private let address: [UInt8]
 
-    /// The environment variables of the protocol.
+    /// The environment variables by which systemd tells a service how to reach the service manager.
     private static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
 
     /// Reads from `environment` how to reach the service manager; nil if the environment contains no address, or an
