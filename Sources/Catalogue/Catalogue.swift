@@ -36,7 +36,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         var isOfDisk: Bool {
             switch self {
             case .deleted, .checksum, .upload, .uploaded: true
-            // A gap and an event belong to the channel. The row of a segment is made from the file that exists now.
+            // A gap and an event belong to the channel, whichever disk is mounted. The row of a segment is made from
+            // the file that exists when the change is written.
             case .gap, .event, .segment: false
             }
         }
@@ -69,7 +70,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     private let reads = Mutex<ChecksumQueue?>(nil)
     /// Files that the recorder of this run reported. They belong to the channel, regardless of their names.
     private let told = Mutex<Set<String>>([])
-    // Only `queue` locks it, so no other thread ever waits for it, even if the disk hangs.
+    // Only `queue` locks this mutex, so no other thread ever waits for it, even if the disk hangs.
     private let state = Mutex(State())
 
     /// A catalogue of the recordings of `channel` in `directory`. Opens nothing yet. `wallClock` dates uploads, deletions
@@ -233,8 +234,8 @@ extension Catalogue {
         } catch let failure as CatalogueFailure {
             state.checked = []
             if case .damaged = failure, setAside(failure) {
-                // The write is repeated only once: a fault that also breaks a new database would break a third one,
-                // too.
+                // After the damaged database was set aside, the write is repeated once, with a new database. A fault
+                // that also breaks the new database would break a third one, too.
                 do { try write(&state) } catch { report(error, &state) }
             } else {
                 report(failure, &state)
@@ -258,7 +259,8 @@ extension Catalogue {
 
     private func open(_ state: inout State) throws -> CatalogueStore {
         do {
-            // No database is created in an empty mount point.
+            // Throws if no disk is mounted on the directory's mount point, so that no database is created in the empty
+            // mount point.
             try directory.checkMount()
         } catch {
             throw CatalogueFailure.failed("\(error)")
@@ -343,10 +345,12 @@ extension Catalogue {
         switch change {
         case .segment(let name, let record):
             guard let segment = segment(name, record) else { return }
-            // A report from the recorder concerns a file of the recorder's own run, and that run continues.
+            // A file that the recorder reported belongs to the recorder's current run, so this run is known to
+            // continue. For other files, the directory shows which runs continue.
             let living = record.map { [$0.run] }.map(Set.init) ?? directory.livingRuns()
             try store.put([segment], living: living)
-            // The row of a file that has not changed keeps its upload state.
+            // If the file has not changed, its new row has kept the old row's upload state. Therefore the state is read
+            // from the database again.
             hold.load(try store.upload(of: name), of: name)
             reads.withLock { $0 }?.add([name])
         case .gap(let gap): try store.put(gap)

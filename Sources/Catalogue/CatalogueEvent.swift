@@ -7,7 +7,7 @@ package struct CatalogueEvent: Sendable, Codable, Equatable {
     /// The kind of a mark; the event's text is the text of the mark.
     package static let marker = "marker"
 
-    /// The channel.
+    /// The channel to which the event happened.
     package var channel: String
     /// When the event happened: milliseconds since 1970-01-01T00:00:00Z.
     package var start: Int64

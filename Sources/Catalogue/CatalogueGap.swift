@@ -5,7 +5,7 @@ internal import Segmenter
 
 /// A part of a program that is missing in all files, as a row of the catalogue.
 package struct CatalogueGap: Sendable, Codable, Equatable {
-    /// The channel.
+    /// The channel whose program has the gap.
     package var channel: String
     /// The recorder's run to which the program times belong.
     package var run: String
@@ -68,14 +68,14 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
         return result
     }
 
-    /// The number of missing frames after program time `time`; nil if it is unknown.
+    /// The number of the gap's frames that are missing after program time `time`; nil if the number is unknown.
     private func frames(after time: Int64) -> Int? {
         guard let count = frames, count > 0, let to, time > from else { return frames }
         let length = max(1, (to - from) / Int64(count))
         return min(count, max(0, Int((to - time + length / 2) / length)))
     }
 
-    /// Whether the two gaps share missing frames, or begin at the same frame.
+    /// Whether this gap and `other` share missing frames, or begin at the same frame.
     func overlaps(_ other: CatalogueGap) -> Bool {
         guard run == other.run else { return false }
         // Times that differ by less than a millisecond belong to the same frame, and were rounded differently.
@@ -97,8 +97,8 @@ enum GapInference {
     private static func gaps(inRun segments: [CatalogueSegment], _ living: Set<String>) -> [CatalogueGap] {
         let segments = segments.sorted { ($0.programStart ?? 0, $0.name) < ($1.programStart ?? 0, $1.name) }
         var gaps: [CatalogueGap] = []
-        // One row can cover several deleted files. If one of them came back, that row reaches beyond the end of the
-        // file that came back.
+        // The row of deleted files, among the rows before `after`, that reaches furthest. Such a row can cover several
+        // deleted files. If one of these files has come back, the row reaches beyond the end of that file.
         var reach: CatalogueSegment?
         for (previous, after) in zip(segments, segments.dropFirst()) {
             if previous.deleted != nil, (previous.wholeEnd ?? 0) > (reach?.wholeEnd ?? 0) { reach = previous }

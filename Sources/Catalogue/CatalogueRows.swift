@@ -79,7 +79,7 @@ struct Cells {
         optional(column) { integer($0, in: range) }
     }
 
-    /// Returns a path that stays in the directory of the recordings and is not hidden.
+    /// Returns the path in `column`; nil unless the path stays in the directory of the recordings and is not hidden.
     func path(_ column: String) -> String? {
         guard let text = text(column), !text.isEmpty, !text.utf8.contains(0) else { return nil }
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)

@@ -122,8 +122,8 @@ enum CatalogueSchema {
         CREATE INDEX events_by_time ON events (channel, start);
         """
 
-    /// The ledger has no reference to the rows of files, because it outlives them. The second index finds the entries
-    /// of a file whose checksum is computed after its upload.
+    /// The upload ledger has no reference to the rows of files, because its entries outlive them. Its second index
+    /// finds the entries of a file whose checksum is computed after the upload.
     private static let uploads = """
         CREATE TABLE uploads (
             channel TEXT NOT NULL,

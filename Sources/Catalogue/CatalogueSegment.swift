@@ -8,7 +8,7 @@ internal import MP4
 package struct CatalogueSegment: Sendable, Codable, Equatable {
     /// The file's path, relative to the directory of the recordings.
     package var name: String
-    /// The channel.
+    /// The channel to which the recording belongs.
     package var channel: String
     /// The file's sequence number within the channel, if its name contains one.
     package var sequence: Int?

@@ -12,7 +12,7 @@ package struct CatalogueStamp: Sendable, Equatable {
     private let device: UInt64
     private let number: UInt64
     private let size: Int64
-    /// The modification time, in nanoseconds since 1970.
+    /// The modification time of the database, in nanoseconds since 1970.
     private let modified: Int64
 
     /// The stamp of the database in `directory` now; nil without a database.

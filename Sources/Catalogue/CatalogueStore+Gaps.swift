@@ -17,11 +17,13 @@ extension CatalogueStore {
                 try database.execute(
                     sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [other.run, other.from])
             }
-            // An unreadable row can have the same key, so a row with this key is deleted first.
+            // Deletes the row that has the same key as `gap`, if there is one. The loop above misses this row if it is
+            // unreadable.
             try database.execute(
                 sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from])
             try GapRow(gap).insert(database)
-            // The replaced gap may have been longer, so the gaps between the files are found again.
+            // If the recorder has reported a gap with the same start before, that gap may have been longer than `gap`.
+            // Therefore the gaps between the files of the run are found again.
             let isReplaced = near.contains { $0.isTold && $0.from == gap.from }
             if isReplaced { try Self.findGaps(of: [gap.run], [gap.run], database) }
         }
@@ -102,8 +104,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Selects a file's run, and the start of the run's first remaining file. If all files of the run are deleted, the
-    /// start is the largest number.
+    /// Selects the run of a file, and the program time at which the run's first remaining file begins. If all files of
+    /// the run are deleted, this time is the largest number.
     private static let own = """
         WITH own AS (SELECT run, channel FROM segments WHERE name = ?),
             first AS (

@@ -21,7 +21,9 @@ extension CatalogueStore {
         of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
     ) throws -> [CatalogueSegment] { try newestSegments("deleted IS NULL", channel, range, limit, database) }
 
-    /// Deleted files have an index of their own, because a row of many deleted files can be very long.
+    /// Returns the newest `limit` files of `channel` that overlap `range` and meet `state`, a condition on the column
+    /// `deleted`. Deleted files are read by an index of their own, because a row of many deleted files can be very
+    /// long.
     private static func newestSegments(
         _ state: String, _ channel: String, _ range: Range<Int64>, _ limit: Int, _ database: Database
     ) throws -> [CatalogueSegment] {
@@ -39,7 +41,7 @@ extension CatalogueStore {
     static func newestGaps(
         of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
     ) throws -> [CatalogueGap] {
-        // An index contains exactly this expression.
+        // The index `gaps_by_length` contains exactly this expression, so that SQLite can use the index.
         let length = "ifnull(to_pts, from_pts) - from_pts"
         let longest = try Int64.fetchOne(
             database, sql: "SELECT \(length) FROM gaps WHERE channel = ? ORDER BY \(length) DESC LIMIT 1",

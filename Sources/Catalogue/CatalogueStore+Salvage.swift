@@ -5,9 +5,9 @@ internal import GRDB
 /// The readable clips of all channels.
 struct SalvagedClips {
     var clips: [CatalogueClip] = []
-    /// The row numbers of invalid rows.
+    /// The numbers of the rows from which no clip can be read.
     var damagedRows: [Int64] = []
-    /// Whether all rows were found.
+    /// Whether all rows of the table of clips were found.
     var hasAllRows = false
 
     /// Whether all clips were found.
@@ -20,7 +20,7 @@ struct SalvagedSegments {
     var segments: [CatalogueSegment] = []
     /// Upload states by file name, including those from rows that are otherwise invalid.
     var uploads: [String: UploadState] = [:]
-    /// Whether all rows were found.
+    /// Whether all rows of the table of segments were found.
     var isWhole = false
 }
 
@@ -30,8 +30,8 @@ extension CatalogueStore {
 
     private static func salvagedClips(_ database: Database) throws -> SalvagedClips {
         guard try database.hasTable("clips") else {
-            // A database of a version without clips has no table of clips. In any other database, the list of tables is
-            // damaged.
+            // If the migration that creates the table of clips was never applied, the database is of a version without
+            // clips, and no clip is missing. Otherwise the list of tables is damaged.
             let steps = try String.fetchSet(database, sql: "SELECT identifier FROM grdb_migrations")
             return SalvagedClips(hasAllRows: !steps.contains(CatalogueSchema.clipsStep))
         }
@@ -90,7 +90,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Removes the clips in these rows.
+    /// Removes the clips in the rows with these numbers.
     func removeClips(at places: [Int64]) throws(CatalogueFailure) {
         try write { database in
             for place in places {

@@ -45,7 +45,8 @@ extension CatalogueStore {
                     database, sql: "SELECT sha256 FROM segments WHERE name = ? AND bytes = ?",
                     arguments: [entry.name, entry.bytes])
             }
-            // Pages of the ledger are requested by time, so no two entries of a channel may have the same time.
+            // Pages of the ledger are requested by time, so no two entries of a channel may have the same time. The
+            // entry gets the next time, in milliseconds, that no other entry has.
             while try Self.hasUpload(of: entry.channel, at: entry.time, database) { entry.time += 1 }
             try UploadRow(entry).insert(database)
             try database.execute(sql: Self.forgetFirstUploads, arguments: [entry.channel, most])
@@ -58,8 +59,9 @@ extension CatalogueStore {
             arguments: [channel, time]) ?? false
     }
 
-    /// Rows are numbered in the order in which they were added. Only the index of the primary key is read, which takes
-    /// 13 ms with 100,000 entries.
+    /// Removes the entries of a channel that were added first, so that a given number of entries is left. Rows are
+    /// numbered in the order in which they were added. Only the index of the primary key is read, which takes 13 ms
+    /// with 100,000 entries.
     private static let forgetFirstUploads = """
         DELETE FROM uploads WHERE rowid IN (
             SELECT rowid FROM uploads WHERE channel = ?1 ORDER BY rowid

@@ -48,7 +48,7 @@ extension CatalogueStore {
             if !names.contains(segment.name) { next = segment }
         }
         let files = try Int.fetchOne(database, sql: "SELECT count(*) \(waiting)", arguments: [channel])
-        // The sum must not overflow, whatever a damaged row contains.
+        // Each size is limited before it is added, because the size in a damaged row could make the sum overflow.
         let bytes = try Int64.fetchOne(
             database, sql: "SELECT sum(max(0, min(bytes, \(Cells.count.upperBound)))) \(waiting)", arguments: [channel])
         return UploadBacklog(

@@ -16,7 +16,7 @@ final class CatalogueStore: Sendable {
     let path: String
     /// The file's device and inode number; empty for a database in memory.
     let identity: [UInt64]
-    /// Whether the file was checked before, and so was not checked again.
+    /// Whether the database was already checked before it was opened, and therefore was not checked again.
     let wasChecked: Bool
     /// The number of scenes that were added, by channel.
     let scenes = Mutex<[String: Int]>([:])
@@ -28,8 +28,8 @@ final class CatalogueStore: Sendable {
         path = "\(directory)/\(Self.fileName)"
         var info = stat()
         if lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK {
-            // SQLite would follow a symbolic link out of the directory. With such a link, the directory's owner could
-            // make a recorder that runs as root write to another file.
+            // A symbolic link is refused, because SQLite would follow it out of the directory. With such a link, the
+            // directory's owner could make a recorder that runs as root write to another file.
             throw CatalogueFailure.failed("\(path) is a symbolic link, which is not followed")
         }
         var configuration = Configuration()
@@ -54,9 +54,9 @@ final class CatalogueStore: Sendable {
         giveToOwner(of: directory)
     }
 
-    /// Opens the directory's existing database for reading only. This user must nevertheless be allowed to write to the
-    /// database. Otherwise SQLite could not remove its own files beside the database, and the recorder could not open
-    /// the database if these files belong to another user.
+    /// Opens the directory's existing database for reading only. The user of this process must nevertheless be allowed
+    /// to write to the database. Otherwise SQLite could not remove its own files beside the database, and the recorder
+    /// could not open the database if these files belong to another user.
     init(reading directory: String) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
         wasChecked = false
@@ -125,8 +125,9 @@ final class CatalogueStore: Sendable {
         try besideOthers { try database.read(CatalogueSchema.migrator.hasBeenSuperseded) }
     }
 
-    /// Runs `body`, and runs it again if another process created some of the tables in the meantime. Each repetition
-    /// completes at least one more migration.
+    /// Runs `body`, and runs it again if another process created some of the tables in the meantime. Before each
+    /// repetition the other process has completed at least one more migration, so the number of migrations limits the
+    /// number of repetitions.
     private static func besideOthers<T>(_ body: () throws -> T) throws -> T {
         for _ in CatalogueSchema.migrator.migrations {
             do {
@@ -156,7 +157,7 @@ final class CatalogueStore: Sendable {
         guard file >= 0 else { return }
         defer { close(file) }
         var info = stat()
-        // A file with another hard link can belong to another user.
+        // A file with a second hard link stays as it is, because it can belong to another user.
         guard fstat(file, &info) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1 else { return }
         fchownat(file, "", owner.st_uid, owner.st_gid, Self.emptyPath)
     }
@@ -312,8 +313,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Stores the checksum of the file `name`, which has `bytes` bytes, also in the upload ledger. Uploads from before
-    /// the file began are those of an earlier file of this name.
+    /// Stores the checksum of the file `name`, which has `bytes` bytes, in its row and in its entries of the upload
+    /// ledger. Entries from before the file's start are not changed, because they concern an earlier file of this name.
     func setChecksum(_ sha256: String, of name: String, bytes: Int64) throws(CatalogueFailure) {
         try write {
             try $0.execute(

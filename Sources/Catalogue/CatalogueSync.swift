@@ -24,14 +24,15 @@ enum CatalogueSync {
         let uploads = uploads.merging(
             try store.removeDamagedRows(uploaded: UploadMark.uploadedChannels(in: directory.path))
         ) { known, _ in known }
-        // Earlier versions also catalogued the files of record directories below this one.
+        // Removes the rows of files in record directories below this one. Earlier versions of relay added such rows.
         let nested = try directory.nestedArchives().map { $0 + "/" }
         let all = try store.segments()
         let strangers = all.map(\.name).filter { name in nested.contains { name.hasPrefix($0) } }
         if !strangers.isEmpty { try store.remove(strangers) }
         let rowsBefore = all.filter { !strangers.contains($0.name) }
         let known = Set(rowsBefore.map(\.name))
-        // A transport stream has no metadata from which a row could be made again.
+        // If `isFull` is set, files that already have a row are read again, except transport streams: they have no
+        // metadata from which a row could be made.
         let wanted = files.filter { !known.contains($0) || isFull && !$0.hasSuffix(RecordFormat.ts.fileExtension) }
         var unread: Unread = []
         var rows: [CatalogueSegment] = []

@@ -85,7 +85,8 @@ package struct ChannelLedger: Sendable {
             for segment in own(rows.compactMap(CatalogueSegment.init(validating:))) {
                 guard try body(segment) else { return }
             }
-            // Fewer rows than requested mean that there are no more rows. Rows that are left out count, too.
+            // If fewer rows than requested were read, there are no more rows. Invalid rows, and rows that do not belong
+            // to the channel, count as read, too.
             guard rows.count == Self.batch, let last = rows.last else { return }
             place = [last["start"], last["name"]]
         }
@@ -146,7 +147,8 @@ package struct ChannelLedger: Sendable {
     /// it, the database is not checked again.
     package func note(_ clips: [CatalogueClip], removing removed: [String], checked: [UInt64] = []) throws -> [UInt64] {
         do {
-            // No database is created in an empty mount point.
+            // Throws if no disk is mounted on the directory's mount point, so that no database is created in the empty
+            // mount point.
             try directory.checkMount()
         } catch {
             throw CatalogueFailure.failed("\(error)")

@@ -15,7 +15,8 @@ extension CatalogueSegment {
             upload != .waiting, next.upload != .waiting,
             !GapInference.gaps(in: [self, next], living: [run]).contains(where: { $0.to != nil })
         else { return nil }
-        // A file that came back into a row of deleted files, and was deleted again, adds nothing to the row.
+        // If one of the two rows covers the other, the covering row stays unchanged except for its name and the time of
+        // the deletion. The covered file had come back after its first deletion, and was deleted again.
         var joined = !covers(next) && next.covers(self) ? next : self
         joined.name = name
         joined.deleted = max(deleted, nextDeleted)
@@ -69,7 +70,7 @@ extension CatalogueSegment {
 }
 
 extension CatalogueStore {
-    /// Joins the deleted file `name` with deleted files before and after it.
+    /// Joins the row of the deleted file `name` with the rows of deleted files directly before and after it.
     static func joinDeleted(around name: String, _ database: Database) throws {
         guard let segment = try segments("name = ? AND deleted IS NOT NULL", [name], by: "name", database).first,
             let run = segment.run, let start = segment.programStart
@@ -83,8 +84,8 @@ extension CatalogueStore {
         _ = try joinDeleted(before + [segment] + after, database)
     }
 
-    /// Joins deleted files among `segments`, which are all files of a part of a run, in their order. Returns the
-    /// remaining rows.
+    /// Joins the rows of deleted files among `segments`, which are all files of a part of a run, in their order.
+    /// Returns the remaining rows.
     static func joinDeleted(_ segments: [CatalogueSegment], _ database: Database) throws -> [CatalogueSegment] {
         var result: [CatalogueSegment] = []
         var changed: Set<Int> = []

@@ -13,11 +13,11 @@ package struct ArchiveFailure: Error, Sendable, Equatable, CustomStringConvertib
 
 /// The progress of a long operation.
 package struct ArchiveProgress: Sendable, Equatable {
-    /// The current step, such as `reading`.
+    /// What the operation is doing now, such as `reading`.
     package var step: String
     /// How much of ``total`` is done, in files or bytes.
     package var done: Int64
-    /// The total amount.
+    /// How much there is to do in total, in files or bytes.
     package var total: Int64
 }
 

@@ -5,7 +5,7 @@ internal import GRDB
 
 /// The event that a scene went on air in a program of several sources.
 package struct SceneEvent: Sendable, Codable, Equatable {
-    /// The kind of these events.
+    /// The kind that the catalogue stores for events about scenes.
     package static let kind = "scene"
 
     /// The scene's name, if it has one.
@@ -42,7 +42,7 @@ package struct SceneEvent: Sendable, Codable, Equatable {
         return "\(title)\(scene) \(place) (\(transition)\(seconds.map { " \($0) s" } ?? ""))"
     }
 
-    /// Reads ``json()``; nil if the text is something else.
+    /// Reads the text that ``json()`` returns; nil for any other text.
     init?(json: String) {
         guard let scene = try? JSONDecoder().decode(Self.self, from: Data(json.utf8)) else { return nil }
         self = scene

@@ -5,7 +5,7 @@ package import Archive
 /// An upload of a file, as an entry of the upload ledger. The entry stays in the catalogue when the file is deleted. A
 /// file that is uploaded again has another entry.
 package struct UploadEntry: Sendable, Codable, Equatable {
-    /// The channel.
+    /// The channel to which the file belongs.
     package var channel: String
     /// The file's path, relative to the directory of the recordings.
     package var name: String

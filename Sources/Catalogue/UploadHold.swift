@@ -12,9 +12,9 @@ internal import Synchronization
 /// counts as needed.
 final class UploadHold: Sendable {
     private struct State {
-        /// The states in the database; nil until it was read.
+        /// The upload states in the database, by file name; nil until the database was read.
         var loaded: [String: UploadState]?
-        /// The states that this run recorded; they replace those in `loaded`.
+        /// The upload states that this run recorded, by file name; they replace those in `loaded`.
         var noted: [String: UploadState] = [:]
         /// Names that new files now have. The database rows with these names may still be those of earlier files.
         var renewed: Set<String> = []
@@ -23,7 +23,7 @@ final class UploadHold: Sendable {
         /// The ``RecordDirectory/generation`` of the disk to which these states apply.
         var generation: Int
 
-        /// Drops all states if the disk was replaced.
+        /// Drops all upload states if the disk was replaced.
         mutating func follow(_ directory: RecordDirectory) {
             let generation = directory.generation
             if generation != self.generation { self = State(generation: generation) }
@@ -99,7 +99,7 @@ final class UploadHold: Sendable {
     /// Whether the database was read.
     var isLoaded: Bool { state.withLock { $0.loaded != nil } }
 
-    /// All known states by file name.
+    /// All known upload states, by file name.
     var known: [String: UploadState] {
         state.withLock { state in
             state.follow(directory)
@@ -134,7 +134,8 @@ final class UploadHold: Sendable {
             if found.isWhole {
                 state.loaded = found.states
             } else {
-                // The upload states of the other files are unknown, so the database still counts as not read.
+                // Not all rows could be read. The upload states of the other files are unknown, so the database still
+                // counts as not read.
                 state.noted.merge(found.states) { noted, _ in noted }
             }
         }
@@ -142,7 +143,8 @@ final class UploadHold: Sendable {
 
     /// Returns the states in the database, and whether they are complete; nil if the database cannot be read.
     private func read() -> (states: [String: UploadState], isWhole: Bool)? {
-        // An empty mount point contains no database, but the disk that is mounted there later can contain one.
+        // While no disk is mounted, the upload states are unknown. The empty mount point contains no database, but the
+        // disk that is mounted there later can contain one.
         guard (try? directory.checkMount()) != nil else { return nil }
         // If the channel never uploaded, no file waits. So files can be deleted, and a lost or damaged database does
         // not make the disk full.

@@ -78,9 +78,9 @@ package protocol ControlledChannel: Sendable {
 
 /// A moment of the program that an operator has marked.
 package struct Marker: Sendable, Codable, Equatable {
-    /// The wall-clock time, in ISO 8601 format.
+    /// The wall-clock time of the moment, in ISO 8601 format.
     package var time: String
-    /// The program time, in seconds.
+    /// The program time of the moment, in seconds.
     package var programSeconds: Double
     /// The text of the mark.
     package var text: String
@@ -92,9 +92,9 @@ package struct Marker: Sendable, Codable, Equatable {
 
 /// The result of testing an output's address.
 package struct AddressCheck: Sendable, Codable, Equatable {
-    /// One step of the test.
+    /// One step of testing an output's address.
     package struct Step: Sendable, Codable, Equatable {
-        /// The result of a step.
+        /// The result of one step of the test.
         package enum State: String, Sendable, Codable {
             /// The step succeeded.
             case ok
@@ -104,9 +104,9 @@ package struct AddressCheck: Sendable, Codable, Equatable {
 
         /// The step's name: `address`, `reach` or `port`.
         package var name: String
-        /// The result.
+        /// The result of the step.
         package var state: State
-        /// A sentence, without secrets.
+        /// A sentence about the result, without secrets.
         package var detail: String
 
         package init(_ name: String, _ state: State, _ detail: String) {
@@ -116,7 +116,7 @@ package struct AddressCheck: Sendable, Codable, Equatable {
 
     /// Whether an output with this address would probably work.
     package var isUsable: Bool
-    /// The steps in order. The test ends with the first step that fails.
+    /// The steps of the test, in order. The test ends with the first step that fails.
     package var steps: [Step]
 
     /// A result with these steps.

@@ -93,22 +93,22 @@ package struct PartStatus: Sendable, Codable {
 
 /// Statistics of a program that is passed through.
 package struct PassthroughStatus: Sendable, Codable {
-    /// Packets of all tracks.
+    /// The number of packets of all tracks.
     package var packets: Int64 = 0
     /// The number of packets that are video frames.
     package var frames: Int64 = 0
-    /// The size of the packets, in bytes.
+    /// The total size of the packets, in bytes.
     package var bytes: Int64 = 0
     /// The latest decoding time, in nanoseconds of program time.
     package var programNanoseconds: Int64 = 0
-    /// Frames that were dropped because they refer to a missing keyframe.
+    /// The number of frames that were dropped because they refer to a missing keyframe.
     package var undecodableFrames = 0
-    /// Packets whose decoding time did not increase, and was therefore corrected.
+    /// The number of packets whose decoding time did not increase, and was therefore corrected.
     package var movedPackets = 0
-    /// Packets that could not be decoded. They belong to the track that is re-encoded while `--copy-video` or
-    /// `--copy-audio` passes the other track through.
+    /// The number of packets that could not be decoded. They belong to the track that is re-encoded while
+    /// `--copy-video` or `--copy-audio` passes the other track through.
     package var transcodingErrors = 0
-    /// Packets of the re-encoded track that were dropped because the encoder could not keep up.
+    /// The number of packets of the re-encoded track that were dropped because the encoder could not keep up.
     package var skippedPackets = 0
 
     /// The statistics before the first packet.
@@ -130,7 +130,7 @@ package struct RenditionStatus: Sendable, Codable {
     package var width: Int
     package var height: Int
     package var encoder: EncoderStatus
-    /// Frames that were dropped because the encoder could not keep up.
+    /// The number of frames that were dropped because the encoder could not keep up.
     package var droppedFrames: Int
     /// Why the rendition ended before the program; nil if it is running or ended with the program.
     package var failure: String?
@@ -155,7 +155,7 @@ package struct SelectionStatus: Sendable, Codable {
     package var switches: Int64 = 0
     /// The names of the inputs, in order of preference.
     package var inputs: [String]
-    /// The inputs that are open.
+    /// The names of the inputs that are open.
     package var open: [String] = []
 
     /// The status while none of these inputs is on air yet.

@@ -21,15 +21,15 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
     package var id: UInt64 = 0
     /// When the event happened.
     package var time: UTCTime
-    /// The channel; nil if the event concerns the whole process.
+    /// The name of the channel to which the event happened; nil if the event concerns the whole process.
     package var channel: String?
     /// The importance of the event.
     package var level: Level
     /// The kind of the event's subject.
     package var kind: EventKind
-    /// The output that the event concerns.
+    /// The name of the output that the event concerns; nil if it concerns no output.
     package var output: String?
-    /// A sentence, without secrets.
+    /// A sentence that says what happened, without secrets.
     package var text: String
 
     /// Creates an event that is not in a log yet.
@@ -69,8 +69,8 @@ package final class EventLog: Sendable {
         var last: UInt64
     }
 
-    /// The latest time of a start that is used, in the year 2223. Numbers stay below 2^53, so that programs that read
-    /// JSON numbers as floating-point numbers read them exactly.
+    /// The latest start time from which numbers are derived, in milliseconds since 1970: a time in the year 2223.
+    /// Numbers stay below 2^53, so that programs that read JSON numbers as floating-point numbers read them exactly.
     private static let latestStart: Int64 = 8_000_000_000_000
 
     /// The number before the first event of this run.

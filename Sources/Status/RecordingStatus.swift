@@ -57,8 +57,8 @@ package struct SourceRecordingStatus: Sendable, Codable {
     package var recorder: RecorderStatus?
     package var storage: StorageStatus?
     package var encoder: EncoderStatus
-    /// Frames that were dropped because the encoder could not keep up, or because a backup input had taken over and had
-    /// sent no keyframe yet.
+    /// The number of frames that were dropped because the encoder could not keep up, or because a backup input had
+    /// taken over and had sent no keyframe yet.
     package var droppedFrames: Int
     package var coding: Coding
     /// Why the source is not recorded, or not recorded any more; nil if it is recorded.

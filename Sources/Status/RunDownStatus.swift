@@ -12,7 +12,7 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
         /// A kind of transition, or `stinger`.
         package var type: String
         package var seconds: Double
-        /// The name of the stinger.
+        /// The name of the stinger; nil for other transitions.
         package var name: String?
 
         /// A change of this type.
@@ -43,7 +43,7 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
         /// The segment's index in ``segments``.
         package var index: Int
         package var name: String
-        /// The visible view.
+        /// The name of the visible view.
         package var view: String
         /// The frame at which the segment began, plus the number of frames for which the segment was held.
         package var frame: Int64

@@ -9,7 +9,7 @@ struct VideoReport: Encodable {
     let height: Int
     /// The codec string of RFC 6381; nil if relay does not make such a string for the codec.
     let codecString: String?
-    /// Bits per second, if known.
+    /// The bitrate of the video in bits per second; nil if it is unknown.
     let bitrate: Int?
 
     init(_ track: TrackDescription) {

@@ -33,15 +33,16 @@ package final class ClipFile {
         }
         FinishedFile.removeLeftovers(of: path)
         descriptor = try .create(FinishedFile.hidden(beside: path))
-        // Another process can begin to make the same file. The lock shows that process that this work file is in use.
+        // Locks the work file. Another process that begins to make the same file sees by the lock that this work file
+        // is in use.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, text: "its work file was removed") }
         end = Int64(MovieBox.headSize) + reserved
     }
 
     deinit {
         if !isFinished { unlink(descriptor.path) }
-        // Closing the descriptor does not always release the lock: a child process that is being started can hold a
-        // copy of the descriptor, and therefore the lock, for a moment longer.
+        // The lock is released explicitly, because closing the descriptor does not always release it: a child process
+        // that is being started can hold a copy of the descriptor, and therefore the lock, for a moment longer.
         descriptor.unlock()
     }
 

@@ -6,7 +6,7 @@ internal import LibAV
 
 /// Computes the SHA-256 of a file, block by block.
 struct Checksum {
-    /// How much is read at a time.
+    /// How many bytes are read at a time.
     static let blockSize = 1 << 20
 
     private let file: FileDescriptor

@@ -8,12 +8,12 @@ internal import Synchronization
 /// disk is busy with these reads. Queues whose files are on the same disk take turns, one file each (``DiskTurns``).
 final class ChecksumQueue: Sendable {
     private struct Work {
-        /// The files that wait, the next one last.
+        /// The names of the files whose checksums are not computed yet. The next file is the last one of the list.
         var waiting: [String] = []
         var names: Set<String> = []
         var current: (name: String, sum: Checksum)?
         var isScheduled = false
-        /// The disk on which the queue has its turn, or waits for it.
+        /// The device number of the disk for which the queue has its turn, or waits for it; nil if it does neither.
         var disk: UInt64?
     }
 
@@ -28,7 +28,7 @@ final class ChecksumQueue: Sendable {
     private let queue: DispatchQueue
     private let done: @Sendable (_ name: String, _ bytes: Int64, _ sha256: String) -> Void
     private let isStopped = Atomic(false)
-    // Only `queue` locks it, so no other thread ever waits for it, even if the disk hangs.
+    // Only `queue` locks this mutex, so no other thread ever waits for it, even if the disk hangs.
     private let work = Mutex(Work())
 
     /// A queue for files of `directory`, which passes each result to `done`.
@@ -58,7 +58,7 @@ final class ChecksumQueue: Sendable {
         }
     }
 
-    /// Stops. The missing checksums are computed after the next start.
+    /// Stops the queue. The checksums that are still missing are computed after the next start.
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
     private func schedule(_ pause: DispatchTimeInterval) {
@@ -66,7 +66,8 @@ final class ChecksumQueue: Sendable {
             defer { work.isScheduled = true }
             return !work.isScheduled
         }
-        // A queue that its owner has freed ends, even if its disk never comes back.
+        // The closure has only a weak reference to this object. Therefore this object is freed when its owner frees it,
+        // even if its disk never comes back.
         if isNew { queue.asyncAfter(deadline: .now() + pause) { [weak self] in self?.step() } }
     }
 
@@ -79,7 +80,7 @@ final class ChecksumQueue: Sendable {
             }
             let isThere = (try? directory.checkMount()) != nil
             if isThere {
-                // When the turn comes, the queue is woken.
+                // Without its turn, this queue reads nothing. `DiskTurns` wakes it when its turn comes.
                 guard hasTurn(&work) else { return nil }
                 advance(&work)
             } else {

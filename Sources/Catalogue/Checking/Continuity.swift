@@ -57,14 +57,17 @@ extension Verification {
     private mutating func join(_ before: Placed, _ after: Placed) -> Int64? {
         let isHole = (after.row.programStart ?? 0) - (before.row.programEnd ?? 0) > before.row.frameDuration / 2
         if (before.row.programEnd ?? 0) - (after.row.programStart ?? 0) > before.row.frameDuration / 2 {
-            // A row of several deleted files can contain a file that was read before it was deleted.
+            // An overlap is not reported if one of the two rows is that of deleted files. Such a row can cover several
+            // files, among them a file that was read before it was deleted.
             if before.row.deleted == nil, after.row.deleted == nil {
                 report.problem(after.row.name, "it repeats frames of \(before.row.name)")
             }
             return nil
         }
         guard let audio = before.facts?.audio, let next = after.facts?.audio, audio.timescale == next.timescale else {
-            // A transport stream has no metadata about its audio.
+            // The audio of the two files cannot be compared, for example because one of them is a transport stream,
+            // which has no metadata about its audio. In that case the missing samples are counted only in a program
+            // without video.
             let hole = (after.row.programStart ?? 0) - (before.row.wholeEnd ?? 0)
             return isHole ? before.row.audioSamples(in: hole) : nil
         }
@@ -87,7 +90,8 @@ extension Verification {
     /// Reports a gap, with the cause from the catalogue if the catalogue contains the gap.
     private mutating func note(_ hole: CatalogueGap, _ samples: Int64?) {
         let told = gaps.first(where: hole.overlaps)
-        // If a program was not recorded to its end, the catalogue has the time of its end.
+        // `hole` has no end if its run has no later file. The gap in the catalogue has an end nevertheless, if the
+        // recorder reported the gap with its end.
         let to = hole.to ?? told?.to
         report.missing.append(
             .init(

@@ -13,7 +13,7 @@ final class DiskTurns: Sendable {
         let wake: @Sendable () -> Void
     }
 
-    /// The turns of all readers of this process.
+    /// The object by which all readers of this process take turns.
     static let shared = DiskTurns()
 
     /// The readers of each disk; the first one has its turn.

@@ -4,9 +4,9 @@ internal import Archive
 internal import Glibc
 
 extension RecordingArchive {
-    /// The result for one file.
+    /// The result of repairing one file.
     package struct Repair: Sendable, Codable, Equatable {
-        /// The file, relative to the directory.
+        /// The file's path, relative to the directory of the recordings.
         package var file: String
         /// What was done, or why nothing could be done, in one sentence.
         package var text: String

@@ -46,9 +46,9 @@ struct Verification {
     /// Files that disappeared during the verification. If retention deleted them, the catalogue shows it a moment
     /// later.
     private var vanished: Set<String> = []
-    /// The files that make up the recordings.
+    /// The metadata that was read from the files of the recordings, by file name. Transport streams are not included.
     private(set) var files: [String: SegmentFacts] = [:]
-    /// Transport streams, which have little metadata.
+    /// The names of the transport streams, which have little metadata.
     private var streams: [String] = []
     /// Rows of transport streams that agree with the catalogue, and rows of files that retention deleted while files
     /// before and after them still exist.
@@ -162,7 +162,7 @@ struct Verification {
         }
     }
 
-    /// Compares each transport stream with the recorder's report.
+    /// Compares the size of each transport stream with the size in the catalogue, which the recorder has reported.
     private mutating func readStreams() {
         for name in streams {
             guard let row = rows[name] else {
@@ -193,7 +193,8 @@ struct Verification {
             for name in lost.sorted() where rows[name] != nil && !present.contains(name) {
                 lost.remove(name)
                 report.note(name, "it was deleted meanwhile")
-                // A deleted file between other files is not a gap. Its row can cover other deleted files, too.
+                // The row of a file that was deleted between other files is kept, so that the file's absence does not
+                // count as a gap. The row can cover other deleted files, too, and replaces their rows.
                 guard let known = rows[name], files[name] == nil,
                     let row = ledger.deleted.first(where: { $0.covers(known) })
                 else { continue }
@@ -217,7 +218,7 @@ struct Verification {
 
     // MARK: Content
 
-    /// The files whose content can be checked.
+    /// The names of the files whose content can be checked.
     private var readable: [String] {
         (Array(files.keys) + otherRows.filter { $0.deleted == nil }.map(\.name)).sorted()
     }
@@ -235,7 +236,8 @@ struct Verification {
                 let sum = try Checksum.of(path(name)) { archive.report("checksums", before + $0, total) }
                 if sum != rows[name]?.sha256 { report.problem(name, "its bytes changed: the checksum is another") }
             } catch {
-                // Reading takes hours, and retention continues to delete files in the meantime.
+                // `problem` reports nothing if the file no longer exists. Reading all files takes hours, and retention
+                // continues to delete files in the meantime.
                 problem(name, "\(error)")
             }
             before += rows[name]?.bytes ?? 0

@@ -4,7 +4,8 @@
 package struct VerificationReport: Sendable, Codable, Equatable {
     /// Something that is wrong, or that is worth a note.
     package struct Problem: Sendable, Codable, Equatable {
-        /// The file, relative to the directory; nil if the problem does not concern a single file.
+        /// The file's path, relative to the directory of the recordings; nil if the problem does not concern a single
+        /// file.
         package var file: String?
         /// The problem, in one sentence.
         package var text: String
@@ -12,11 +13,11 @@ package struct VerificationReport: Sendable, Codable, Equatable {
 
     /// A part of a program that is missing in all files.
     package struct Missing: Sendable, Codable, Equatable {
-        /// The channel.
+        /// The channel of the program.
         package var channel: String
         /// When the first missing frame was on air, such as `2026-11-21T14:03:10.123Z`.
         package var from: String
-        /// When the next recorded frame was on air; nil if this run has no later frame.
+        /// When the next recorded frame was on air; nil if the recorder's run has no later frame.
         package var to: String?
         /// Number of missing frames; nil if it is unknown.
         package var frames: Int?
@@ -28,13 +29,13 @@ package struct VerificationReport: Sendable, Codable, Equatable {
 
     /// The number of files that were read and belong to the recordings.
     package var segments = 0
-    /// The total duration of these files, in nanoseconds of program time.
+    /// The total duration of the files in ``segments``, in nanoseconds of program time.
     package var duration: Int64 = 0
-    /// The number of frames in these files.
+    /// The number of frames in the files in ``segments``.
     package var frames = 0
-    /// The problems.
+    /// The problems that were found.
     package var problems: [Problem] = []
-    /// The missing parts.
+    /// The parts of programs that are missing in all files.
     package var missing: [Missing] = []
     /// Facts that are worth knowing but are not problems.
     package var notes: [Problem] = []

@@ -44,7 +44,7 @@ package struct CatalogueClip: Sendable, Equatable {
         return lower..<max(lower, time(of: end + Self.handle))
     }
 
-    /// Whether the clip keeps the file of `row`, because it may contain a part of it.
+    /// Whether the clip prevents the deletion of the file of `row`, because the file may contain a part of the clip.
     package func keeps(_ row: CatalogueSegment) -> Bool {
         guard released == nil, row.run == clip.run, let start = row.programStart else { return false }
         return held.overlaps(start..<max(start + 1, row.programEnd ?? start))

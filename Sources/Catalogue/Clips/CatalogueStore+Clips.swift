@@ -69,7 +69,7 @@ extension CatalogueClip {
         guard !row.hasColumn("seal") || Cells(row: row).integer("seal", in: .min ... .max) == seal else { return nil }
     }
 
-    /// Reads the same clip without comparing the checksum.
+    /// Reads the clip of a database row without comparing the checksum; nil if a cell is invalid.
     init?(cells row: Row) {
         let cells = Cells(row: row)
         guard let channel = cells.text("channel"), let id = cells.text("id"), let run = cells.text("run"),

@@ -27,7 +27,7 @@ package final class ClipHold: RetentionVeto {
 
     private struct Place {
         let run: String
-        /// Program times, in nanoseconds.
+        /// The range of program times that the file contains, in nanoseconds.
         let times: Range<Int64>
         /// When the first frame was on air, in milliseconds since 1970.
         let start: Int64
@@ -51,7 +51,7 @@ package final class ClipHold: RetentionVeto {
         let device: UInt64
         let number: UInt64
         let size: Int64
-        /// The modification time, in nanoseconds since 1970.
+        /// The file's modification time, in nanoseconds since 1970.
         let modified: Int64
     }
 
@@ -64,7 +64,7 @@ package final class ClipHold: RetentionVeto {
     /// The last day of the year 9999, in milliseconds since 1970.
     private static let latest: Int64 = 253_402_300_799_999
 
-    /// How many files' contents are remembered.
+    /// The maximum number of files whose contents are remembered.
     private static let mostContents = 200_000
 
     /// A veto for the recordings of `channel` in `directory`. Nothing is read yet.
@@ -81,8 +81,8 @@ package final class ClipHold: RetentionVeto {
 
     /// Whether the file is allowed to be deleted. Can block on the disk, but never on the catalogue's queue.
     package func mayDelete(_ fileName: String) -> Bool {
-        // The mark is read before and after the clips, because another thread or process can set the catalogue aside,
-        // or restore its clips, in the meantime.
+        // The time of the clip mark is read before the clips and, if there was no mark, again after them: another
+        // thread or process can set the catalogue aside, or restore its clips, in the meantime.
         let before = ClipMark.time(in: directory.path)
         guard let clips else { return false }
         let lostUntil = before ?? ClipMark.time(in: directory.path)
@@ -93,7 +93,8 @@ package final class ClipHold: RetentionVeto {
             guard let known = try self.place(of: fileName) else { return true }
             place = known
         } catch {
-            // The system cannot read the file now. The file may be intact, and contain a part of a clip.
+            // If the file exists but the system cannot read it now, it is kept: it may be intact, and contain a part of
+            // a clip.
             return error.code == ENOENT
         }
         if let lostUntil, place.start - Self.longest <= lostUntil { return false }
@@ -145,7 +146,7 @@ package final class ClipHold: RetentionVeto {
         let generation = directory.generation
         let stamp = Self.stamp(of: "\(directory.path)/\(CatalogueStore.fileName)")
         var known = known.withLock { $0 }
-        // Clips that were read from another disk do not apply to this disk.
+        // If the disk has changed, the known clips are forgotten, because they were read from another disk.
         if known.generation != generation { known = Known(generation: generation) }
         if let stamp, stamp == known.stamp { return known.clips }
         if let retryAt = known.retryAt, ContinuousClock.now < retryAt { return known.clips }

@@ -26,9 +26,9 @@ package struct ClipMachine: Sendable {
     package struct Clip: Sendable, Equatable {
         package let id: String
         package let run: String
-        /// The first frame.
+        /// The number of the clip's first frame.
         package let first: Int64
-        /// The frame after the last one; nil until the clip is stopped.
+        /// The number of the frame after the clip's last frame; nil until the clip is stopped.
         package internal(set) var end: Int64?
         /// The number of requested frames before ``first`` that do not exist, because recording had not begun.
         package let lacking: Int64
@@ -63,7 +63,7 @@ package struct ClipMachine: Sendable {
         case tooManyClips
         /// The frame is so far ahead of the program that differences between clocks cannot explain it.
         case ahead
-        /// Nothing was recorded at that frame.
+        /// Nothing was recorded at the frame of the command.
         case notRecorded
     }
 
@@ -72,11 +72,11 @@ package struct ClipMachine: Sendable {
         let id: String
         let run: String
         let at: Int64
-        /// The frame at which the command is dropped.
+        /// The frame of the program at which the stop command is dropped, if the start command has not arrived by then.
         let until: Int64
     }
 
-    /// The minimum length in frames: one for a crossfade at each end, and one in between.
+    /// The minimum length of a clip, in frames: one for a crossfade at each end, and one in between.
     package static let fewestFrames: Int64 = 3
     /// The maximum numbers of running clips and of all clips.
     package static let (mostRunning, mostClips) = (32, 2000)
@@ -119,8 +119,8 @@ extension ClipMachine {
         let released = early.firstIndex { $0.id == start.id }
         let running = clips.count { $0.run == program.run && $0.end == nil }
         guard released != nil || running < Self.mostRunning else { throw .tooManyRunning }
-        // This check comes last. If only this check fails, the caller can remove another clip and try again, and the
-        // clip is then accepted.
+        // The number of all clips is checked last. If only this check fails, the caller can remove another clip and try
+        // again, and the clip is then accepted.
         guard clips.count < Self.mostClips else { throw .tooManyClips }
         let wanted = at - max(0, start.before)
         let first = max(wanted, program.frames.lowerBound)
@@ -154,7 +154,7 @@ extension ClipMachine {
     package mutating func release(_ id: String, at: Int64, _ rate: FrameRate) -> Clip? {
         guard let index = clips.firstIndex(where: { $0.id == id }) else { return nil }
         let clip = clips[index]
-        // A frame before the clip's start belongs to another program, which started again from frame 0.
+        // A frame before the clip's start is ignored: it belongs to another program, which started again from frame 0.
         guard at >= clip.first else { return clip }
         let end = end(of: clip, at: at, rate)
         if let known = clip.end {
@@ -205,7 +205,8 @@ extension ClipMachine {
         return changed
     }
 
-    /// Ends the run; nothing is recorded from frame `end` on. Returns the ids of the changed clips.
+    /// Completes all clips of `run`, of which nothing is recorded from frame `end` on. Returns the ids of the changed
+    /// clips.
     package mutating func close(run: String, at end: Int64) -> [String] {
         early.removeAll { $0.run == run }
         var changed: [String] = []

@@ -12,7 +12,7 @@ internal import Glibc
 /// disk, and is not lost with the catalogue. All calls block on the disk.
 enum ClipMark {
     private static let (pending, brokenPrefix) = (".relay-clips.restoring", ".relay-clips.broken-")
-    /// The mark that an operator removes.
+    /// The name of the mark that shows that clips were lost. An operator removes the mark.
     static let unknown = ".relay-clips.unknown"
 
     /// Records that clips are in the database that was, or is about to be, set aside under the number `number`.
@@ -32,13 +32,13 @@ enum ClipMark {
     static func end(_ numbers: [Int], isWhole: Bool, in directory: String) throws(FileFailure) {
         let path = "\(directory)/\(pending)"
         if !isWhole {
-            // Renaming keeps the modification time.
+            // Renaming keeps the file's modification time, which is the time before which the lost clips began.
             guard rename(path, "\(directory)/\(unknown)") == 0 || errno == ENOENT else {
                 throw FileFailure("rename", path, code: errno)
             }
         }
-        // The mark without a number is removed first. If the process were killed when only this mark is left, nothing
-        // would remove it later.
+        // The mark `pending` is removed before the marks with numbers. If the process were killed when only `pending`
+        // is left, nothing would remove it later.
         for name in [pending] + numbers.map({ "\(brokenPrefix)\($0)" }) {
             guard unlink("\(directory)/\(name)") == 0 || errno == ENOENT else {
                 throw FileFailure("delete", "\(directory)/\(name)", code: errno)

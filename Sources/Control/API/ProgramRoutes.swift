@@ -9,7 +9,7 @@ internal import Studio
 
 /// The API of the scenes on air and in the preview, and of their sources.
 struct ProgramRoutes {
-    /// The frame at which a change takes effect.
+    /// The response to a request for a change: the frame at which the change takes effect.
     private struct Effect: Encodable { let frame: Int64 }
 
     private static let path = "/v1/channels/{channel}"

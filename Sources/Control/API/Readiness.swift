@@ -10,7 +10,7 @@ internal import Synchronization
 final class Readiness: Sendable {
     private struct Look {
         var units: Int64
-        /// When `units` last changed, in monotonic nanoseconds.
+        /// When the channel's number of frames or packets last changed, in monotonic nanoseconds.
         var moved: Int64
     }
 

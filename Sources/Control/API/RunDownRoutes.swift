@@ -9,12 +9,12 @@ internal import Studio
 
 /// The API of a program's run-down.
 struct RunDownRoutes {
-    /// The frame at which a change takes effect.
+    /// The response to a request for a change: the frame at which the change takes effect.
     private struct Effect: Encodable { let frame: Int64 }
 
     private static let path = "/v1/channels/{channel}/rundown"
-    /// The limit for the body of a request. It equals the limit for a run-down file. The usual limit for requests is
-    /// too small for a run-down of a thousand segments.
+    /// The maximum size of the body of a request, in bytes. It equals the limit for a run-down file. The usual limit
+    /// for requests is too small for a run-down of a thousand segments.
     private static let mostBytes = 1 << 20
 
     let host: any ControlledHost

@@ -88,7 +88,7 @@ struct ClipRoutes {
                 let clips = try clips(request)
                 return Self.yaml(try await Blocking.disk.run { try clips.project() })
             },
-            // The method is POST because the request has a body, but it changes nothing.
+            // The method is POST because the request has a body. The request changes nothing.
             Endpoint(.post, Self.path + "/project.yaml", .view) { request in
                 let clips = try clips(request)
                 let parts = try Self.parts(try await JSON.body(NewStitch.self, of: request))

@@ -30,7 +30,7 @@ struct EventStream: Sendable {
         var program: [Double]?
         var sources: [String: [Double]]?
 
-        /// The measurements in `report`; nil if it has none.
+        /// The loudness and the peaks in `report`; nil if the report has neither of them.
         init?(_ report: ChannelReport) {
             let (loudness, parts) = (report.status?.monitor?.loudness, report.status?.parts)
             if loudness == nil, parts == nil { return nil }

@@ -20,7 +20,8 @@ final class ReportCache: Sendable {
         (self.host, self.version) = (host, version)
         let reports = Cached(for: .milliseconds(90)) { host.channels.compactMap { host.channel($0)?.report } }
         self.reports = reports
-        // The lifetime is short, so that a client that has just changed something soon gets the new state.
+        // The texts are kept for a short time only, so that a client that has just changed something soon gets the new
+        // state.
         texts = Cached(for: .milliseconds(100)) { reports.value.map { JSON.encode(Named(report: $0)) } }
         rendered = Cached(for: .milliseconds(200)) { metrics(reports.value) }
     }

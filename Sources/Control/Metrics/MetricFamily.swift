@@ -82,7 +82,7 @@ extension MetricFamily {
 
 /// Writes the samples of one metric after the other as Prometheus text, version 0.0.4.
 struct MetricSamples {
-    /// The text so far.
+    /// The Prometheus text that was written so far.
     private(set) var text = ""
     /// The values of the first labels. All following samples have them.
     var first: [String] = []
@@ -166,7 +166,8 @@ struct MetricSamples {
 
     /// Formats a value: whole numbers have no fraction; NaN and infinities are written as Prometheus writes them.
     static func number(_ value: Double) -> String {
-        // From 2^53 on, a floating-point number cannot represent every whole number.
+        // Larger numbers are not written as whole numbers, because a floating-point number cannot represent every whole
+        // number from 2^53 on.
         if let whole = Int64(exactly: value), whole.magnitude < 1 << 53 { return String(whole) }
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value > 0 ? "+Inf" : "-Inf" }

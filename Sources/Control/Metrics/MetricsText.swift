@@ -9,7 +9,7 @@ enum MetricsText {
         + SourceMetrics.families + SRTMetrics.families
         + MonitorMetrics.families + WebhookMetrics.families + ProcessMetrics.families
 
-    /// Returns all metrics.
+    /// Returns all metrics of `snapshot` as text.
     static func render(_ snapshot: MetricsSnapshot) -> String {
         var samples = MetricSamples()
         for family in families {

@@ -53,7 +53,7 @@ final class PreviewFeed: PacketConsumer {
             }
             return state.watchers == 1
         }
-        // The stream sends the packets of the current GOP at once.
+        // A feed that joins the stream gets the packets of the current GOP at once.
         if isFirst { stream.join(self) }
     }
 
@@ -97,8 +97,8 @@ final class PreviewFeed: PacketConsumer {
         }
     }
 
-    /// Whether fragments older than the previous GOP are stored. The previous GOP is kept for clients that are only a
-    /// little late.
+    /// Whether fragments are stored that will be older than the previous GOP when the next GOP begins. The previous GOP
+    /// is kept for clients that are only a little late.
     private func isOld(_ state: borrowing State) -> Bool { state.pieces.count { $0.beginsGOP } > 1 }
 
     /// The current head (`ftyp` and `moov`), and the fragments from the newest keyframe on; nil until there is a

@@ -8,7 +8,7 @@
 enum ByteRange: Equatable {
     /// The whole file.
     case whole
-    /// These bytes, which are not empty.
+    /// The bytes in this range, which is not empty.
     case part(Range<Int64>)
     /// The range contains no byte of the file.
     case unsatisfiable

@@ -12,7 +12,7 @@ internal import Synchronization
 /// Responds to a request for a file or a part of it, with conditional requests, ranges, and a body that is sent in
 /// pieces.
 enum FileResponse {
-    /// The number of bytes in memory for each reader.
+    /// The size of the pieces in which a file is sent, in bytes: the memory that each reader takes.
     private static let piece = 256 << 10
     /// How long a reader may take to read a piece. It is long, because a player that has buffered enough pauses
     /// reading.
@@ -36,8 +36,8 @@ enum FileResponse {
         if let tag, let known = asked[.ifNoneMatch], matches(known, tag) {
             return Response(status: .notModified, headers: headers)
         }
-        // `If-Range` names the version that the client has. A part is useless to a client that has another version of
-        // the file (RFC 9110, 13.1.5).
+        // `If-Range` names the version of the file that the client has. A client that has another version gets the
+        // whole file, because a part would be useless to it (RFC 9110, 13.1.5).
         let isSame = asked[.ifRange].map { $0 == tag } ?? true
         switch isSame ? ByteRange(asked[.range], size: file.size) : .whole {
         case .whole:

@@ -54,7 +54,8 @@ struct RecordingRoutes {
         [
             Endpoint(.get, Self.recording, .view) { request in try await file(request) },
             Endpoint(.head, Self.recording, .view) { request in try await file(request) },
-            // The same file under a second name. Some players check only the extension to recognize a segment.
+            // The file is also served under this second name, because some players recognize a segment only by its
+            // extension.
             Endpoint(.get, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.head, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.get, Self.recording + "/init.mp4", .view) { request in

@@ -7,11 +7,11 @@ internal import Page
 struct BuiltInFile: Sendable {
     /// The path at which the file is served, without the leading slash.
     let path: String
-    /// The media type.
+    /// The file's media type.
     let type: String
     let content: ByteBuffer
 
-    /// All files.
+    /// All files that are built into the executable.
     static let all: [BuiltInFile] = {
         var count = 0
         guard let first = relay_assets(&count) else { return [] }

@@ -10,7 +10,8 @@ protocol ClosedRequest: Decodable {
 }
 
 extension ClosedRequest {
-    /// Throws if one of `paths` is unknown. The message lists the known keys of the same object.
+    /// Throws if one of `paths` is not a known key. The message lists the known keys of the object that contains the
+    /// unknown key.
     static func check(_ paths: KeyPaths) throws(Refusal) {
         guard let unknown = paths.paths.first(where: { !keys.contains($0) }) else { return }
         let parent = unknown.lastIndex(of: ".").map { String(unknown[...$0]) } ?? ""
@@ -32,7 +33,8 @@ struct KeyPaths: Decodable {
                 // A dot inside a key must not divide the path. It is replaced by a character that looks the same
                 // (U+2024).
                 let name = key.stringValue.replacing(".", with: "\u{2024}")
-                // A number that is out of range is reported later, when its value is decoded.
+                // An error is ignored here, such as that of a number that is out of range. It is reported later, when
+                // the value is decoded.
                 paths += ((try? object.decode(KeyPaths.self, forKey: key))?.paths ?? []).inside(name)
             }
         } else if var list = try? decoder.unkeyedContainer() {

@@ -57,7 +57,7 @@ struct ControlResponder: HTTPResponder {
         do throws(Refusal) {
             asked.body = try await Self.body(of: request, most: mostBytes(of: request, context), context.channel)
         } catch {
-            // The connection is closed without waiting for the rest of the body.
+            // The connection is closed a second later, even if the rest of the body has not arrived by then.
             context.channel.close(in: Self.teardown)
             var response = Problem.response(error)
             response.headers[.connection] = "close"

@@ -96,7 +96,7 @@ extension ControlServer {
             let gate = DescriptorGate(.shared) { logger.warning("HTTP: \($0)") }
             try channel.pipeline.syncOperations.addHandler(gate, position: .first)
         }
-        // This fails only if the server is being closed.
+        // The handler cannot be added if the server is being closed. It is not needed then.
         try? await added.get()
     }
 
@@ -133,7 +133,8 @@ extension ControlServer {
         }
         let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
         var quiet = Logger(label: "relay.http")
-        // The HTTP library must not log errors that clients cause, because they do not concern the operator.
+        // The HTTP library logs almost nothing: it must not log errors that clients cause, because they do not concern
+        // the operator.
         quiet.logLevel = .critical
         let began = DispatchSemaphore(value: 0)
         let outcome = Mutex<(isOpen: Bool, port: Int?, error: String)>((false, nil, "it took too long"))

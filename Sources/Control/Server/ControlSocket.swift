@@ -21,7 +21,7 @@ final class ControlSocket: Sendable {
         }
     }
 
-    /// The owner and the group may connect.
+    /// The access mode of the socket: its owner and its group may connect.
     private static let mode: mode_t = 0o660
 
     let path: String
@@ -74,7 +74,8 @@ final class ControlSocket: Sendable {
         case 0, EAGAIN, EINPROGRESS: throw inUse(path)
         case ENOENT: return
         case ECONNREFUSED where FileStatus(ofLink: path)?.kind == .socket:
-            // Another process may have replaced the abandoned socket in the meantime.
+            // The identity of the abandoned socket is compared again before the socket is removed, because another
+            // process may have replaced it in the meantime.
             guard Identity(path) == found else { throw inUse(path) }
             guard unlink(path) == 0 || errno == ENOENT else { throw failure(path, reason(errno)) }
         case ECONNREFUSED: throw failure(path, "there is a file that is no socket")

@@ -17,7 +17,7 @@ struct Endpoint: Sendable {
     let path: String
     /// The role that a client needs; `none` means that every client is allowed.
     let role: ControlRole
-    /// The maximum size of a request's body, in bytes, if the client has this role.
+    /// The maximum size of the body of a request, in bytes, if the client has the ``role``.
     let mostBytes: Int
     let action: Action
 
@@ -39,7 +39,7 @@ struct Endpoint: Sendable {
     var changesSomething: Bool { method != .get && method != .head }
 }
 
-/// A request that was admitted.
+/// A request of a client that was admitted to an endpoint.
 struct ControlRequest: Sendable {
     let request: Request
     let context: ControlContext
@@ -79,7 +79,7 @@ struct ControlRequest: Sendable {
 /// Hummingbird's context of a request, with the connection on which it came.
 struct ControlContext: RequestContext {
     var coreContext: CoreRequestContextStorage
-    /// The connection. It is closed if the client does not read.
+    /// The client's connection. It is closed if the client does not read the response.
     let channel: any Channel
 
     /// The client's address, without a port.

@@ -10,7 +10,7 @@ internal import Program
 
 /// Reads and writes JSON with camelCase keys, sorted, and without nulls.
 enum JSON {
-    /// The maximum size of a body, unless an endpoint has its own limit.
+    /// The maximum size of the body of a request, in bytes, unless an endpoint has its own limit.
     static let mostBytes = 64 << 10
 
     /// Encodes `value`. Numbers that JSON cannot express, such as infinity, become strings.
@@ -42,7 +42,7 @@ enum JSON {
         guard kind?.trimmingSuffix(" ") == "application/json" else {
             throw Refusal(.malformed, "The body must be JSON, and Content-Type must say so: application/json.")
         }
-        // ``ControlResponder`` has already read the whole body.
+        // ``ControlResponder`` has already read the whole body, so the body is available at once.
         let buffer = try await request.request.body.collect(upTo: mostBytes)
         return try decode(type, from: Data(buffer.readableBytesView))
     }

@@ -81,7 +81,7 @@ final class TokenGuard: Sendable {
     /// Ends a session; does nothing if it does not exist.
     func endSession(_ name: String) { state.withLock { $0.sessions[name] = nil } }
 
-    /// Returns the role of a client that presents the name of a session; `none` if the session has ended.
+    /// Returns the role of a client that presents `name`, the name of a session; `none` if the session has ended.
     func role(ofSession name: String) -> ControlRole {
         let now = clock.now
         return state.withLock { state in

@@ -8,7 +8,7 @@ internal import Status
 /// An event waits until the receiver accepts it. If too many events wait, the oldest are dropped. If the receiver
 /// answers but refuses an event repeatedly, that event is dropped, too, so that it does not delay the others.
 struct WebhookQueue {
-    /// The result of an attempt.
+    /// The result of an attempt to deliver an event.
     enum Outcome: Equatable {
         case delivered
         /// The receiver does not answer, or cannot accept the event now.
@@ -27,7 +27,7 @@ struct WebhookQueue {
     private var refused = 0
     /// The number of consecutive failed attempts.
     private(set) var failures = 0
-    /// Events that were dropped since the last delivery.
+    /// The number of events that were dropped since the last delivery.
     private(set) var leftOut: UInt64 = 0
     private(set) var delivered: UInt64 = 0
     private(set) var failed: UInt64 = 0

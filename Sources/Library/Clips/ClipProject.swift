@@ -12,7 +12,7 @@ internal import Studio
 /// Writes clips as a run-down. People can edit this list, and the clips can be joined one after the other from it. File
 /// names are relative to the directory of the recordings. A clip that spans two files becomes two segments.
 struct ClipProject {
-    /// The channel's name, which is written into a comment of the list.
+    /// The channel's name, which is written into a comment of the run-down.
     let channel: String
     /// Aligns a piece with the frames of its file.
     var fit: (Piece) -> Piece = { $0 }
@@ -98,7 +98,8 @@ struct ClipProject {
     static func pieces(_ times: Range<Int64>, frame: Int64, least: Int64? = nil, _ files: [RunFile]) -> [Piece] {
         files.compactMap { file in
             let part = times.clamped(to: file.program)
-            // Times are rounded to nanoseconds. A part that is shorter than half a frame contains no frame.
+            // By default, a part of up to half a frame is skipped: it is a rounding error of times, and contains no
+            // frame of the program.
             guard part.upperBound - part.lowerBound > least ?? frame / 2 else { return nil }
             return Piece(
                 file: file.closedName, opened: file.name, start: part.lowerBound - file.program.lowerBound,

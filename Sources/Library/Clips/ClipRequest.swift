@@ -13,7 +13,7 @@ package struct ClipStart: Sendable {
     /// The program time, in seconds, of the frame that was visible when the button was pressed; nil means the newest
     /// frame.
     package var at: Double?
-    /// The program time of the newest frame when the request arrived.
+    /// The program time of the newest frame when the request arrived, in seconds.
     package var newest: Double?
     /// How many seconds before the frame at ``at`` the clip is to begin.
     package var before: Double
@@ -54,7 +54,7 @@ package struct RecordedClip: Sendable, Encodable {
     package var frames: Int64
     /// How many seconds earlier the clip was requested to begin, if that time was not recorded; otherwise nil.
     package var lackingSeconds: Double?
-    /// The beginning of the first audio packet relative to the first frame; nil as long as it is not known.
+    /// The beginning of the first audio packet relative to the first frame, in seconds; nil as long as it is not known.
     package var audioOffsetSeconds: Double?
     /// Whether the clip's files are protected from deletion, because the clip has not been exported yet.
     package var isHeld: Bool
@@ -95,14 +95,14 @@ package struct ClipPart: Sendable {
 
 /// One of several clips that are joined in one file.
 package struct StitchedClip: Sendable {
-    /// The clip's frames.
+    /// The clip that is joined to the others.
     package var clip: ClipExport
     /// The title of the clip's chapter.
     package var title: String?
     package var transition: TransitionRequest?
     package var audioOffset = Duration.zero
 
-    /// Creates a stitched clip from `clip`, unchanged.
+    /// Creates a stitched clip from `clip`, without a title, a transition and an audio offset.
     package init(_ clip: ClipExport) { self.clip = clip }
 
     /// Creates a stitched clip from `clip`, with the settings of `part`.

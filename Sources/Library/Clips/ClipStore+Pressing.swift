@@ -128,7 +128,8 @@ extension ClipStore {
         }
     }
 
-    /// Throws if the program has not reached `seconds`. Called before a recording is begun for the request.
+    /// Throws if `seconds` is so far ahead of the program's newest frame that differences between clocks cannot explain
+    /// it. Called before a recording is begun for the request.
     private func admit(_ seconds: Double?) throws(Refusal) {
         guard let seconds, let newest, seconds > newest + ClipMachine.lead.inSeconds + 1 else { return }
         throw Self.ahead
@@ -164,7 +165,7 @@ extension ClipStore {
         guard isWanted else { throw refusal }
         return try queue.sync {
             Result { () throws(Refusal) in
-                // Another command may have begun the recording meanwhile.
+                // Another command may have begun a recording while this command waited for `queue`.
                 if let now = try source.recorded().first(where: { $0.refusal == nil }) { return now }
                 try source.begin()
                 lookLater()
@@ -204,8 +205,8 @@ extension ClipStore {
         return goesOn
     }
 
-    /// The maximum number of attempts to delete files. An attempt fails while the recorder still closes them, or while
-    /// they are being uploaded.
+    /// The maximum number of attempts to delete the files of a recording that contains no clip. An attempt fails while
+    /// the recorder still closes the files, or while they are being uploaded.
     private static let discardLooks = 20
 
     /// Deletes the files of a recording that was made only for clips but contains no clip, after the recorder has

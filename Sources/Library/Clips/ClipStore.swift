@@ -97,7 +97,7 @@ package final class ClipStore: Sendable {
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
     }
 
-    /// The clip `id`.
+    /// Returns the clip `id` in its current state. Throws if there is no such clip.
     package func clip(_ id: String) throws(Refusal) -> RecordedClip {
         let now = try look()
         guard
@@ -108,7 +108,7 @@ package final class ClipStore: Sendable {
         return clip
     }
 
-    /// The pause between two checks for files.
+    /// The pause between two checks whether the files of exported clips still exist.
     private static let fileInterval = Duration.seconds(10)
 
     static var unknown: Refusal { Refusal(.notFound, "There is no clip of this name.") }
@@ -132,7 +132,7 @@ extension ClipStore {
         measureLater(complete)
         let over = state.withLock { $0.machine.openRuns }.subtracting(now.map(\.program.run))
         guard !over.isEmpty, let directory = try archive.directory() else { return now }
-        // A recorder may still be closing its last file.
+        // A run is not closed while its recorder may still be closing its last file.
         for run in over.subtracting(directory.livingRuns()) { try close(run) }
         return now
     }
@@ -260,7 +260,7 @@ extension ClipStore {
     }
 
     private func measure(_ id: String) {
-        // If the measurement fails, an export will report the error.
+        // An error is ignored here, because an export of the clip will report it.
         guard let row = row(id), row.audioOffset == nil, let offset = try? audioOffset(of: row) else { return }
         state.withLock { state in
             guard state.facts[id] != nil else { return }

@@ -63,8 +63,8 @@ package final class ClipWriter: Sendable {
     private func write() {
         let (changed, removed, checked) = state.withLock { state in
             defer { (state.changed, state.removed, state.isQueued) = ([:], [], false) }
-            // The clips are added before the write, because a clip that is removed during the write must not be written
-            // again later.
+            // The clips are added to `noted` before the write. If they were added after it, a clip that is removed
+            // during the write would be added again.
             state.noted.merge(state.changed) { $1 }
             return (state.changed, state.removed, state.checked)
         }

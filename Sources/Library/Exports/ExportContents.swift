@@ -13,7 +13,7 @@ package struct ExportContents: Sendable {
     var beingWritten: String?
     /// Whether the export is one range of MPEG-TS.
     var isStream = false
-    /// The same contents in the form that the stitcher needs.
+    /// The pieces from which the stitcher makes the same export.
     var clips: [StitchClip]
     /// Notes for the person who gets the stitched file.
     var notes: [String]

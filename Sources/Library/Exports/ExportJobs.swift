@@ -75,7 +75,7 @@ package final class ExportJobs: Sendable {
             var entry = Entry(job: note.job, request: request, archive: archive, reserve: 0)
             entry.ended = UTCTime(milliseconds: note.ended)
             entries.withLock { entries in
-                // The job is inserted before all jobs of this process.
+                // Restored jobs come before all jobs of this process, in the order in which they ended.
                 let index = entries.firstIndex { $0.over != nil || ($0.ended?.milliseconds ?? .max) > note.ended }
                 entries.insert(entry, at: index ?? entries.endIndex)
             }
@@ -194,7 +194,8 @@ extension ExportJobs {
     /// Makes the clip, and also returns its size in bytes.
     private func make(_ entry: Entry) throws -> (ExportResult, Int64) {
         guard let directory = try entry.archive.directory() else { throw ClipFailure("Nothing was recorded yet.") }
-        // Each file from which the clip is made stays open, so an export may need many descriptors.
+        // The limit for descriptors is raised, because each file from which the clip is made stays open during the
+        // export.
         DescriptorLimit.raise()
         let place = ExportPlace(directory: directory)
         // The notes are read again for each clip. The directory may have appeared after the process started, and other

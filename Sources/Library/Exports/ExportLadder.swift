@@ -129,7 +129,8 @@ extension ExportContents {
         }
     }
 
-    /// Whether only a little is re-encoded: a few seconds at the ends, or no more than is copied.
+    /// Whether no clip is re-encoded completely, and the frames that are re-encoded at the ends are no more than the
+    /// copied ones or last no longer than ``mostEncoded``.
     private static func isCheap(_ plan: StitchPlan) -> Bool {
         let encoded = Int64(plan.frameCount - plan.copiedFrames)
         return plan.clips.allSatisfy(\.reasons.isEmpty)

@@ -73,7 +73,7 @@ struct ExportPlace {
         }
     }
 
-    /// Removes the clip of the job `id`, if it exists.
+    /// Removes the clip of the job `id`, and the note about the job, if they exist.
     func remove(_ id: String) {
         unlink(path(of: id))
         unlink(notePath(of: id))

@@ -52,16 +52,16 @@ package struct ExportJob: Sendable, Codable {
     package var isExact: Bool
     /// The expected remaining time, in seconds; nil while that is not known.
     package var secondsLeft: Double?
-    /// The clip's size.
+    /// The size of the exported file, in bytes.
     package var bytes: Int64?
-    /// The clip's length.
+    /// The length of the exported file, in seconds.
     package var durationSeconds: Double?
     /// The numbers of unchanged frames and of re-encoded frames.
     package var copiedFrames: Int?
     package var encodedFrames: Int?
     /// The reason for a failure, in a sentence; or notes for the person who gets the clip.
     package var detail: String?
-    /// The clip's address, relative to the API's base; nil as long as there is no clip.
+    /// The address of the exported file, relative to the API's base; nil as long as there is no file.
     package var url: String?
 
     /// Creates a queued job.

@@ -76,7 +76,8 @@ package struct ExportSelection {
         }
         spans = closed
         beingWritten = open?.name
-        // The range ends where the file that is being written begins, so that the rest does not count as a gap.
+        // The range ends where the file that is being written begins, so that the part of the range after that moment
+        // does not count as a gap.
         self.range = range.lowerBound..<min(range.upperBound, max(open?.start ?? .max, end))
     }
 

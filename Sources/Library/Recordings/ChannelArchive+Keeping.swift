@@ -133,8 +133,8 @@ extension ChannelArchive {
         return DeletionResult(deleted: deleted)
     }
 
-    /// Deletes the files of `run` that may be deleted, after the run's recorder has ended and the catalogue contains
-    /// the files. Returns whether there were any.
+    /// Deletes the files of `run` that are in the catalogue and may be deleted. Does nothing while the run's recorder
+    /// is active. Returns whether a file was deleted.
     func discard(run: String) throws(Refusal) -> Bool {
         guard let directory = try directory(), !directory.livingRuns().contains(run) else { return false }
         return try telling {

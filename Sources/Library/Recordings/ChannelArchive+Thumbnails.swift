@@ -42,7 +42,8 @@ extension ChannelArchive {
         }
     }
 
-    /// The keyframe of `file` before `time`, in nanoseconds.
+    /// A JPEG image of the last keyframe of `file` at or before `time`, which is in nanoseconds. If there is no such
+    /// keyframe, it is the first keyframe of the file.
     private func keyframe(of file: OpenFile, at time: Int64, _ width: Int) throws -> [UInt8] {
         let map = try map(file)
         let keyframes = map.fragments.lazy.compactMap(\.keyframe)
@@ -58,8 +59,8 @@ extension ChannelArchive {
         }
     }
 
-    /// The frame of `file` that is visible at `time`, in nanoseconds. Decoding starts at the keyframe before that
-    /// frame.
+    /// A JPEG image of the frame of `file` that is visible at `time`, in nanoseconds. Decoding starts at the keyframe
+    /// before that frame.
     private func frame(of file: OpenFile, at time: Int64, _ width: Int) throws -> [UInt8] {
         let index: SegmentIndex
         do throws(SegmentReadFailure) {

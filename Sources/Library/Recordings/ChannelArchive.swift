@@ -68,10 +68,10 @@ package final class ChannelArchive: Sendable {
         self.logger = logger
     }
 
-    /// Returns the directory; nil as long as it does not exist.
+    /// Returns the directory of the recordings; nil while it does not exist or its disk is not mounted.
     func directory() throws(Refusal) -> RecordDirectory? {
-        // While the disk is not mounted, the files in its mount point are not recordings, and nothing may be written
-        // there.
+        // Returns nil while the disk is not mounted: the files in its mount point are not recordings, and nothing may
+        // be written there.
         guard (try? MountMemory.standard.checkMount(of: path, mount)) != nil else { return nil }
         do {
             return try RecordDirectory.existing(path, template: template)
@@ -182,7 +182,7 @@ extension ChannelArchive {
         guard let directory = try directory() else { return RecordingList(recordings: [], gaps: [], events: []) }
         return try telling {
             let (page, listed) = try page(range, limit: limit, directory)
-            // Without a catalogue there are no clips.
+            // If the catalogue cannot be read, the list is made as if there were no clips.
             let outlook = RecordingOutlook(rules: rules, clips: (try? ledger(directory).clips()) ?? [])
             var recordings = listed.map {
                 recording($0, isHeld: HoldMark.isSet(of: $0.name, in: directory), outlook)
@@ -265,7 +265,8 @@ extension ChannelArchive {
         }
     }
 
-    /// The open files of the channel, with their start times and fragments; nil for MPEG-TS, which has no fragments.
+    /// The open files of the channel, with their start times and maps of fragments. The map is nil for MPEG-TS, which
+    /// has no fragments.
     func openFiles(_ directory: RecordDirectory) throws -> [(file: OpenFile, start: Int64, map: FragmentMap?)] {
         var found: [(file: OpenFile, start: Int64, map: FragmentMap?)] = []
         let ownership = ownership(directory)

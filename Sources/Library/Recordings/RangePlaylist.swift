@@ -5,8 +5,8 @@ internal import Foundation
 internal import HLS
 internal import MP4
 
-/// A media playlist (RFC 8216) of a range of recordings. Its segments are byte ranges of the unchanged files. Each is a
-/// series of fragments that begins with a keyframe. Uses neither clock nor disk.
+/// A media playlist (RFC 8216) of a range of recordings. Its segments are byte ranges of the unchanged files. Each
+/// segment is a series of fragments that begins with a keyframe. Uses neither clock nor disk.
 struct RangePlaylist {
     /// A file that may overlap the range.
     struct File {
@@ -70,8 +70,8 @@ struct RangePlaylist {
     /// playlist grows as long as a recording grows. `query` is appended to each address.
     init(from: Int64, to: Int64?, query: String = "") { (self.from, self.to, self.query) = (from, to, query) }
 
-    /// Returns the text for `files` and `marks`, which are in the order of time; nil if no file overlaps the range. A
-    /// mark is written in front of the piece that contains it.
+    /// Returns the text for `files` and `marks`, which are in the order of time; nil if no file overlaps the range and
+    /// no file can still grow into it. A mark is written in front of the piece that contains it.
     func text(_ files: [File], marks: [Mark] = []) -> String? {
         var marks = Self.numbered(marks)[...]
         var lines: [String] = []

@@ -8,15 +8,15 @@ internal import Segmenter
 struct RecordingOutlook {
     /// A reason why a file is kept.
     enum Keeper: String {
-        /// An operator holds it.
+        /// An operator holds the file.
         case hold
-        /// It contains a part of a clip that was not exported yet.
+        /// The file contains a part of a clip that was not exported yet.
         case clip
-        /// It waits for its upload.
+        /// The file waits for its upload.
         case upload
     }
 
-    /// The rules of the channel; nil if retention deletes nothing.
+    /// The channel's rules for retention; nil if retention deletes nothing.
     let rules: RetentionRules?
     /// The clips of the channel.
     let clips: [CatalogueClip]

@@ -16,7 +16,7 @@ struct ProgramFiles {
         /// The number of the file's first frame in the program.
         let first: Int64
         let frames: Int64
-        /// The position of the file's first frame on the timeline.
+        /// The position of the file's first frame on the timeline, in frames.
         let place: Int64
 
         /// The wall-clock time at which a frame of the file was on air, in nanoseconds since 1970. `number` counts
@@ -66,7 +66,7 @@ struct ProgramFiles {
     /// The frame rate of the first file.
     var rate: FrameRate { files.first?.rate ?? FrameRate(25) }
 
-    /// All runs of the files.
+    /// The names of all runs of recorders from which the files come.
     var runNames: Set<String> { Set(runs.keys) }
 
     /// Returns the range of the timeline from the frame at which `scene` went on air to the end of the recorder's run;

@@ -9,7 +9,8 @@ extension RecordedShow {
     /// Returns the run-down in YAML. Its comments contain the commands that render it. `directory` is the directory of
     /// the recordings, and `size` is the size of their frames.
     package func text(directory: String, from: String, to: String, size: (width: Int, height: Int)? = nil) -> String {
-        // The name of a directory may contain a line break, which must not end the comment.
+        // Line breaks are removed from the comments. The name of a directory may contain a line break, which would end
+        // its comment.
         let comments = instructions(directory, from, to, size).map(YAMLText.plain)
         let lines = comments + ["segments:"] + parts.map(line)
         return lines.map { $0 + "\n" }.joined()

@@ -63,7 +63,8 @@ package struct RecordedShow {
             frames.0 < frames.1 ? Part(scene: shown.scene, frames: frames.1 - frames.0) : nil
         }
         self.parts = parts
-        // A time in milliseconds identifies a frame only if it is well inside the frame.
+        // The times in the middle of the first and of the last frame are used, because a time in milliseconds
+        // identifies a frame only if it is well inside the frame.
         let moments = files.middle(of: first)..<max(files.middle(of: first), files.middle(of: end - 1))
         range = moments.lowerBound / 1_000_000..<moments.upperBound / 1_000_000
         let recorded = Self.recordings(segments, of: told)
@@ -87,7 +88,8 @@ package struct RecordedShow {
         _ segments: [CatalogueSegment], of told: SceneChange.Told
     ) -> [String: [Range<Int64>]] {
         var found: [String: [Range<Int64>]] = [:]
-        // A recording without video cannot be exported. The audio of the program's recording replaces it.
+        // Recordings without video are left out, because they cannot be exported. The audio of the program's recording
+        // replaces them.
         for segment in segments where segment.frames > 0 && segment.channel.hasPrefix("\(told.channel)-") {
             // The name of the source's run is the name of the program's run, followed by a number.
             guard let run = segment.run?.split(separator: ".").first, told.files.runNames.contains(String(run)) else {

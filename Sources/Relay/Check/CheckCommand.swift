@@ -46,7 +46,7 @@ struct CheckReport: Encodable {
     /// The result of one check.
     enum Result: String, Encodable {
         case ok
-        /// The subject may work when the channel goes on air, or it could not be tested.
+        /// What was checked may work when the channel goes on air, or could not be tested.
         case warning
         case failed
     }

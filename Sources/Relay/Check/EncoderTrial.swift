@@ -56,7 +56,7 @@ struct EncoderTrial {
         subject = "\(trial.encoder.preset) at \(size)\(tenths) fps"
     }
 
-    /// Processor time of this process, in seconds.
+    /// The processor time that this process has used so far, in seconds.
     static var processorSeconds: Double {
         var usage = rusage()
         getrusage(RUSAGE_SELF.rawValue, &usage)

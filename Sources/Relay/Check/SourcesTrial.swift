@@ -17,7 +17,7 @@ struct SourcesTrial {
     /// How many frames are composed.
     private static let frames: Int64 = 60
 
-    /// The result for one source.
+    /// The result of decoding one source.
     struct Decoded {
         let name: String
         /// The format of the source itself.

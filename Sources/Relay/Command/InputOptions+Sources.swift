@@ -40,7 +40,8 @@ extension InputOptions {
             throw TextFailure(
                 "\(option: "--unpaced") is for one \(option: "--input") without \(option: "--overlay"). Leave it out.")
         }
-        // A program with a run-down needs no input.
+        // A program with a run-down needs no input. Therefore the default input, which is the test pattern, is left
+        // out.
         let inputs = runDown != nil && input == [Self.pattern] ? [] : input
         guard inputs.count <= Self.mostSources else {
             throw TextFailure("\(option: "--input") may be given \(Self.mostSources) times.")

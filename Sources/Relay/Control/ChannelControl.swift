@@ -37,7 +37,7 @@ final class ChannelControl: ControlledChannel {
         var isDone = false
         var startedAt: UTCTime?
         var changes = Changes()
-        /// The configured recording.
+        /// The recording that is configured; nil if none is configured.
         var recording: ChannelConfiguration.Recording?
         /// The channel's recordings; nil if no directory for them is known.
         var archive: ChannelArchive?
@@ -111,7 +111,7 @@ final class ChannelControl: ControlledChannel {
         guard let (changes, recording) = before else { return }
         channel.keepReplay(of: recording)
         channel.keepPackets(of: recording)
-        // Changes that fail are skipped: the configuration may have changed in the meantime.
+        // A change that fails is skipped: the configuration may have changed since the operator made it.
         for name in changes.removed { try? channel.outputs.remove(name) }
         for (name, address) in changes.replaced { try? channel.replace(name, by: address) }
         for output in changes.added { _ = try? channel.add(address: output.address, name: output.name) }
@@ -207,7 +207,7 @@ final class ChannelControl: ControlledChannel {
     /// Whether a recording in the second directory is running or wanted.
     var isSecondBusy: Bool { state.withLock { $0.channel }?.recordings.second.isBusy ?? false }
 
-    /// The configured recording.
+    /// The recording that is configured; nil if none is configured.
     var configuredRecording: ChannelConfiguration.Recording? { state.withLock { $0.recording } }
 
     /// The number of bytes that the storage guard keeps free while a recording runs. Reads the file system.

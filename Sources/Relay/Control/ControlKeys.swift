@@ -10,7 +10,7 @@ struct ControlKeys: Equatable {
     /// A token and its role, as they are written.
     struct Token: Equatable {
         var role: String
-        /// The text may refer to a secret, and must not be shown.
+        /// The text of the token. It may refer to a secret, and must not be shown.
         var token: String
     }
 
@@ -18,7 +18,7 @@ struct ControlKeys: Equatable {
     struct Webhook: Equatable {
         /// The address may be secret or refer to a secret, and must not be shown.
         var url = ""
-        /// The text may refer to a secret, and must not be shown.
+        /// The text of the signing secret. It may refer to a secret, and must not be shown.
         var secret: String?
         var events: [String] = []
         var level: String?

@@ -7,10 +7,11 @@ struct MarkLimit {
     static let most = 60
     private static let minute: Int64 = 60_000_000_000
 
-    /// The times of the markers within the last minute.
+    /// The times of the markers that were counted within the last minute, in monotonic nanoseconds.
     private var times: [Int64] = []
 
-    /// Counts a marker at `now`, in monotonic nanoseconds. Returns false, and does not count it, if there are too many.
+    /// Counts a marker at `now`, in monotonic nanoseconds. If ``most`` markers were already counted within the last
+    /// minute, does not count it, and returns false.
     mutating func admit(at now: Int64) -> Bool {
         times.removeAll { now - $0 >= Self.minute }
         guard times.count < Self.most else { return false }

@@ -10,7 +10,7 @@ struct OutputCheck {
 
     init(_ resources: HostResources) { self.resources = resources }
 
-    /// Returns the result, without secrets.
+    /// Tests `address`, and returns the result, which contains no secrets.
     func check(_ address: String) -> AddressCheck {
         let output: OutputSpecification
         do throws(OutputSpecificationError) {

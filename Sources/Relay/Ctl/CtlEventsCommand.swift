@@ -76,7 +76,7 @@ enum CtlEvents {
                         var event = try JSONDecoder().decode(Event.self, from: data)
                         event.json = message.data
                         show(event)
-                    // relay sends the status after all events that exist already.
+                    // relay sends the first status after all events that exist already, so reading ends here.
                     case "status" where !isEndless: return false
                     default: break
                     }

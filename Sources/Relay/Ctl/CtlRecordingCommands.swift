@@ -25,7 +25,7 @@ extension CtlSubcommand {
     /// Returns the API's path of the recording whose name or identifier is `file`.
     func path(of file: String, _ channel: CtlChannelOptions, _ api: ControlAPI) async throws -> String {
         let path = try await api.path(ofChannel: channel.channel) + "/recordings"
-        // File names contain a dot, and identifiers do not.
+        // `file` is an identifier if it contains no dot. Names of files contain a dot, and identifiers do not.
         guard file.contains(".") else { return "\(path)/\(ControlAPI.encoded(file))" }
         let all = try await api.ask("GET", path).decoded(CtlRecordings.self).recordings
         guard let found = all.first(where: { $0.name == file }) else {

@@ -2,7 +2,7 @@
 
 /// Reads server-sent events (HTML Living Standard, 9.2.6) from bytes as they arrive.
 struct EventStreamParser {
-    /// One message.
+    /// One message of the event stream.
     struct Message: Equatable {
         /// The message's type; `message` if the sender gives none.
         var event = "message"

@@ -7,7 +7,7 @@ internal import Upload
 
 /// Collects the files of a fault report. In the end, all known secrets are removed from all files.
 struct DiagnosticReport {
-    /// The files so far.
+    /// The files of the report that are collected so far.
     private(set) var files: [(name: String, text: String)] = []
     /// Notes about information that could not be collected.
     private(set) var notes: [String] = []
@@ -15,7 +15,7 @@ struct DiagnosticReport {
     private(set) var directories: [String] = []
     private var secrets = SecretScrubber()
 
-    /// Adds a file.
+    /// Adds a file with this name and content to the report.
     mutating func add(_ name: String, _ text: String) { files.append((name, text)) }
 
     /// The files, with all known secrets removed.

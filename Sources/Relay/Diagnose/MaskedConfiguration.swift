@@ -62,7 +62,8 @@ struct MaskedConfiguration {
     private mutating func masked(_ value: String, of key: String?) -> String {
         noteReferences(in: value)
         if value.wholeMatch(of: /\$\{[^}]*\}/) != nil { return value }
-        // rclone's connection strings have options, which may include keys.
+        // A target of uploads that contains a comma or an equals sign has options for rclone, which may include keys.
+        // Such a target is masked completely.
         let isRemote = key == "upload" && value.contains { ",=".contains($0) }
         guard let key, !Self.secretKeys.contains(key), !isRemote else {
             note(value)

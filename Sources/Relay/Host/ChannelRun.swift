@@ -22,7 +22,7 @@ final class ChannelRun: Sendable {
         var plan: ConfiguredChannel
         /// The channel that is on air, or that is ending.
         var channel: Channel?
-        /// Set while the channel is being opened.
+        /// The opening of the channel, by which it can be cancelled; nil unless the channel is being opened.
         var opening: ChannelOpening?
         /// The names that the channel gave to the outputs of the configuration file.
         var names: [ConfiguredChannel.Output: String] = [:]
@@ -53,7 +53,8 @@ final class ChannelRun: Sendable {
     private let isLasting: Bool
     private let resources: HostResources
     private let logger: Logger
-    /// Delete old files while the channel is not recorded: in the record directory, and in the second directory.
+    /// The objects that delete old files while the channel is not recorded: one for the record directory, and one for
+    /// the second directory.
     private let idleRetention: (first: IdleRetention, second: IdleRetention)
     private let state: Mutex<State>
     private let ending = DispatchSemaphore(value: 0)
@@ -140,8 +141,8 @@ final class ChannelRun: Sendable {
         while let (plan, opening) = begin() {
             let began = resources.clock.now
             do throws(ChannelFailure) {
-                // A recording that cannot be started keeps the channel off air only at its first attempt after the
-                // start of the process. Later the stream has priority.
+                // A recording that cannot be started keeps the channel off air only at the channel's first attempt
+                // after the start of the process, or if the channel has no outputs. Otherwise the stream has priority.
                 let channel = try Channel(
                     control.wanted(plan.configuration), resources: resources, opening: opening,
                     canLackRecording: (!isFirst || failures > 0) && !plan.outputs.isEmpty, logger: logger)
@@ -258,7 +259,7 @@ extension ChannelRun {
         return control
     }
 
-    /// Logs that a part of the change failed, and records it for the next reload.
+    /// Logs that a part of the new configuration could not be applied, and records that for the next reload.
     private func fail(_ text: String) {
         logger.error("\(text); it is tried when the configuration file is read again")
         state.withLock { $0.isIncomplete = true }
@@ -273,7 +274,7 @@ extension ChannelRun {
         }
         for name in gone {
             control.forget(output: name)
-            // An operator may have removed the output already.
+            // An error is ignored, because an operator may have removed the output already.
             try? channel.outputs.remove(name)
             logger.notice("removed by the configuration file", metadata: ["output": "\(name)"])
         }
@@ -291,7 +292,8 @@ extension ChannelRun {
                 state.withLock { $0.names[output] = name }
                 return logger.notice("added by the configuration file", metadata: ["output": "\(name)"])
             } catch {
-                // The port may still be held by the output that was removed.
+                // An output that is refused is tried again until the deadline, because the output that was removed may
+                // still hold the port.
                 guard case .refused = error, resources.clock.now < deadline else {
                     return fail("an output of the configuration file cannot be added: \(error)")
                 }
@@ -337,7 +339,7 @@ extension ChannelRun {
         do throws(RecordingSlotError) {
             try channel.stopRecording()
         } catch {
-            // An operator may have stopped the recording already.
+            // The failure `notRecording` is ignored, because an operator may have stopped the recording already.
             guard error == .notRecording else { throw error }
         }
     }

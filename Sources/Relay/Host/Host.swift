@@ -103,7 +103,8 @@ final class Host: Sendable {
 
 extension Host {
     /// Whether the process can end. It cannot during a reload, because a channel may be between its end and its
-    /// restart. When the process was asked to end, it does not wait for a channel that is still being opened.
+    /// restart. If the process was asked to end, it waits neither for a reload nor for a channel that is still being
+    /// opened.
     private var isOver: Bool {
         let (runs, isEnding, isReloading) = state.withLock { ($0.runs, $0.isEnding, $0.reloads > 0) }
         if isReloading, !isEnding { return false }
@@ -320,7 +321,7 @@ extension Host: ControlledHost {
         guard let archive = request.source.map(control.archive(ofSource:)) ?? recordings else {
             throw Refusal(.notFound, "No source of this name is recorded.")
         }
-        // An export must not use the space that the storage guard keeps free for recording.
+        // An export leaves free the space that the storage guard keeps free for recording.
         let reserve = control.report.status?.storage?.reserveBytes ?? control.configuredReserve
         return try exports.start(request, in: archive, reserve: reserve)
     }

@@ -44,11 +44,12 @@ final class HostService: Sendable {
     static let patience = Duration.seconds(5)
     /// The interval of checks until the service is up.
     private static let impatience = Duration.milliseconds(100)
-    /// The watchdog's interval if there is no service manager, but only the file.
+    /// The watchdog's interval if there is no service manager, but only the file `heartbeat`.
     private static let usualInterval = Duration.seconds(10)
 
     private let notifier: ServiceNotifier?
-    /// The file that is updated while the process is healthy; nil if there is no directory for it.
+    /// The path of the file `heartbeat`, which is updated while the process is healthy; nil if there is no directory
+    /// for it.
     private let file: String?
     private let clock: any MonotonicClock
     private let logger: Logger
@@ -64,7 +65,7 @@ final class HostService: Sendable {
         logger: Logger, channels: @escaping @Sendable () -> [ServedChannel]
     ) {
         self.notifier = notifier
-        // `directory` may name several directories, separated by colons (systemd.exec(5)).
+        // `directory` may name several directories, separated by colons (systemd.exec(5)). The first of them is used.
         file = directory?.split(separator: ":").first.map { "\($0)/heartbeat" }
         self.clock = clock
         self.logger = logger
@@ -75,7 +76,7 @@ final class HostService: Sendable {
     }
 
     /// Starts the reports on `queue`. Nothing may block on `queue`, as on the watched queues. Does nothing if there is
-    /// neither a service manager nor a file.
+    /// neither a service manager nor a file `heartbeat`.
     func start(on queue: DispatchQueue) {
         guard notifier != nil || file != nil else { return }
         queue.async { [weak self] in self?.turn(on: queue) }
@@ -93,7 +94,7 @@ final class HostService: Sendable {
 
     /// Calls `work`, and reports a reload to the service manager while it runs.
     func reloading(_ work: () -> Void) {
-        // systemd accepts a reload only from a service that is up.
+        // A reload is reported only if the service is up, because systemd accepts it only then.
         let isReady = state.withLock { $0.isReady && !$0.isStopping }
         if isReady { notifier?.send(.reloading(clock.now)) }
         work()
@@ -161,7 +162,8 @@ final class HostService: Sendable {
         touch()
     }
 
-    /// Updates the file's time. Runtime directories are in memory, so this does not wait for a disk.
+    /// Updates the modification time of the file `heartbeat`. Runtime directories are in memory, so this does not wait
+    /// for a disk.
     private func touch() {
         guard let file else { return }
         let descriptor = open(file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)

@@ -39,7 +39,7 @@ struct ServiceNotifier: Sendable {
     let watchdog: Duration?
     private let address: [UInt8]
 
-    /// The environment variables of the protocol.
+    /// The environment variables by which systemd tells a service how to reach the service manager.
     private static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
 
     /// Reads from `environment` how to reach the service manager; nil if the environment contains no address, or an
@@ -92,6 +92,6 @@ struct ServiceNotifier: Sendable {
     }
 
     private static let pathOffset = MemoryLayout<sockaddr_un>.offset(of: \sockaddr_un.sun_path) ?? 2
-    /// A path needs one more byte for the null byte at its end.
+    /// The maximum length of a socket's name, in bytes. A path needs one more byte for the null byte at its end.
     private static let longestName = MemoryLayout<sockaddr_un>.size - pathOffset - 1
 }

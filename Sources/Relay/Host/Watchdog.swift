@@ -6,7 +6,7 @@ internal import Networking
 /// Decides when to tell the service manager that the process is healthy: regularly, but not while a media thread makes
 /// no progress.
 struct Watchdog {
-    /// A thread that makes no progress, and for how long. `channel` is nil for a thread that all channels share.
+    /// A thread, and for how long it has made no progress. `channel` is nil for a thread that all channels share.
     struct Silence: Equatable {
         var channel: String?
         var thread: String
@@ -17,14 +17,14 @@ struct Watchdog {
     struct Answer: Equatable {
         /// Whether to tell the service manager that the process is healthy.
         var feeds = false
-        /// The thread whose silence has just become too long; nil if there is no such thread.
+        /// The thread that has just exceeded the permitted time without progress; nil if there is no such thread.
         var silent: Silence?
-        /// Whether a silence that was reported before is now over.
+        /// Whether all threads make progress again after a thread without progress was reported.
         var isOver = false
     }
 
-    /// The interval between two messages, and also the longest permitted silence: half of the service manager's limit,
-    /// as sd_watchdog_enabled(3) recommends.
+    /// The interval between two messages, and also the longest time for which a thread may make no progress: half of
+    /// the service manager's limit, as sd_watchdog_enabled(3) recommends.
     let interval: Duration
     private var fed: Int64?
     private var isSilent = false
@@ -35,7 +35,8 @@ struct Watchdog {
     /// How often ``look(at:silences:)`` must be called.
     var period: Duration { min(.seconds(1), interval / 4) }
 
-    /// Checks the `silences` of all threads that are working. `now` is the monotonic time in nanoseconds.
+    /// Checks `silences`, which says for how long each working thread has made no progress. `now` is the monotonic time
+    /// in nanoseconds.
     mutating func look(at now: Int64, silences: [Silence]) -> Answer {
         var answer = Answer()
         let longest = silences.max { $0.length < $1.length }

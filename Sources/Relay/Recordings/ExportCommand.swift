@@ -82,7 +82,7 @@ struct RecordingsExportCommand: BlockingCommand {
 
     func work() throws {
         let limits = try ExportRange.ranges(from: from, to: to)
-        // All recorded files of a clip are open at the same time, so the limit of descriptors is raised.
+        // The limit for descriptors is raised, because all recorded files of a clip are open at the same time.
         DescriptorLimit.raise()
         try options.withArchive { archive in
             let contents = try scene == nil ? archive.catalogued() : archive.contents()

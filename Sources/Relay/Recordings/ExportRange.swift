@@ -6,7 +6,7 @@ internal import Media
 
 /// A range of wall-clock time, as users write it on the command line.
 struct ExportRange: Equatable {
-    /// Milliseconds since 1970-01-01T00:00:00Z.
+    /// The range in milliseconds since 1970-01-01T00:00:00Z.
     let milliseconds: Range<Int64>
 
     /// Reads two times such as `2026-11-21T14:03:10Z`. The second may instead be a duration from the first on, such as

@@ -61,7 +61,8 @@ struct RecordingsSpan: ParsableArguments {
     @Option(help: ArgumentHelp("List up to this moment, or +LENGTH, such as +1h.", valueName: "time"))
     var to: String?
 
-    /// The part in milliseconds since 1970; nil means the whole archive. Throws if the options are invalid.
+    /// The part of the archive, as a range of milliseconds since 1970; nil means the whole archive. Throws if the
+    /// options are invalid.
     var range: Range<Int64>? { get throws { try ExportRange.optional(from: from, to: to) } }
 
     func validate() throws { _ = try range }

@@ -26,7 +26,7 @@ struct RecordingsListing: Encodable {
             try container.encode(start, forKey: .startUTC)
         }
 
-        /// One line of the list.
+        /// The line for this file in the list.
         var line: String {
             let ending = segment.ending?.rawValue ?? "-"
             return "\(start)  \(VerificationReport.clock(segment.duration))  \(Self.right("\(segment.frames)", 8))  "

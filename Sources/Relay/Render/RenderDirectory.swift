@@ -23,8 +23,8 @@ final class RenderDirectory {
             throw ChannelFailure(.cannotRecord, .makeFile(output), because: String(cString: strerror(errno)))
         }
         descriptor = Self.open(path)
-        // Some network file systems have no locks. A later run then cannot tell which directories are in use, and
-        // removes none.
+        // A failure of `flock` is ignored, because some network file systems have no locks. A later run then cannot
+        // tell which directories are in use, and removes none.
         if descriptor >= 0 { _ = flock(descriptor, LOCK_EX | LOCK_NB) }
     }
 

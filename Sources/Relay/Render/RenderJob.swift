@@ -75,7 +75,8 @@ final class RenderJob {
                 wasCancelled = true
                 channel.end()
             } else if fault != nil || channel.status.recorder?.isInterrupted == true {
-                // The channel ends early, because an incomplete file would not be kept.
+                // If a segment cannot be shown, or a part of the program is not recorded, the channel ends early,
+                // because the incomplete file would not be kept.
                 channel.end()
             }
         }

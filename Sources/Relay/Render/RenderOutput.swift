@@ -20,7 +20,8 @@ enum RenderOutput {
             throw ChannelFailure(
                 .cannotRecord, .makeFile(output), saying: "\(output) is \(kind); name the file to make.")
         }
-        // The message does not contain the other file's path, because that path may contain the value of a secret.
+        // The message does not contain the path of the file that `output` would replace, because that path may contain
+        // the value of a secret.
         if ExportOutput.original(of: output, in: [show] + configuration.ownFiles) != nil {
             throw ChannelFailure(
                 .cannotRecord, .makeFile(output),
@@ -36,8 +37,8 @@ enum RenderOutput {
 extension ChannelConfiguration {
     /// The paths of the program's source files.
     fileprivate var ownFiles: [String] {
-        // An input's description shows references to secrets, and not their values. The file's real path has the
-        // values.
+        // An input's description shows references to secrets in place of their values. The references are expanded,
+        // because the file's real path contains the values.
         let inputs = allInputs.filter(\.isFile).map { input in
             (try? SecretReferences.process.expand(input.description)) ?? input.description
         }

@@ -33,9 +33,9 @@ struct LogLimit {
 
     /// The lines of one cause that were dropped in an interval.
     struct LeftOut: Equatable {
-        /// The number of lines.
+        /// The number of dropped lines.
         var count = 0
-        /// The content of the last dropped line.
+        /// The level, the message and the metadata of the last dropped line.
         var level = Logger.Level.info
         var message = ""
         var metadata: Logger.Metadata = [:]

@@ -13,9 +13,10 @@ internal import Upload
 
 /// The status block for a terminal and the status line for a log, made from two snapshots.
 struct StatusBlock {
-    /// The current snapshot.
+    /// The current snapshot of the channel's status.
     let now: ChannelStatus
-    /// The previous snapshot, for rates.
+    /// The previous snapshot of the channel's status, from which rates are computed; nil if there was no snapshot
+    /// before.
     let before: ChannelStatus?
     /// The time between the two snapshots, in seconds.
     let interval: Double
@@ -159,7 +160,8 @@ struct StatusBlock {
 
     private func output(_ output: OutputStatus) -> String {
         let isWaiting = output.state == .waiting
-        // While an output waits for a receiver, its `detail` says for which kind.
+        // While an output waits for a receiver, its `detail` says for which kind of receiver, and is shown in place of
+        // the state.
         let state = isWaiting ? output.detail ?? output.state.rawValue : output.state.rawValue
         var parts = [Self.padded(output.name, 8), Self.padded(state, 11)]
         if let rendition = output.rendition { parts.append("takes \(rendition)") }

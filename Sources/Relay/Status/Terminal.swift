@@ -48,7 +48,7 @@ final class Terminal: Sendable {
         queue.async { self.write(line) }
     }
 
-    /// Replaces the status block.
+    /// Replaces the status block on the terminal by the lines of `block`.
     func show(_ block: [String]) {
         guard showsStatus else { return }
         // Only the newest block is drawn, even after the terminal was stopped by Ctrl-S for a while.

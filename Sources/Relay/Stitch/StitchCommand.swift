@@ -10,7 +10,7 @@ internal import Networking
 internal import Stitcher
 internal import Studio
 
-/// `relay stitch`.
+/// `relay stitch`: joins files, or parts of files, in one file.
 struct StitchCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "stitch", abstract: "Makes one MP4 or MOV of many files.",

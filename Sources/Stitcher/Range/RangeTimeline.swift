@@ -6,9 +6,9 @@ internal import Media
 
 /// A part of a range that no file contains.
 package struct ClipGap: Sendable, Codable, Equatable {
-    /// When the gap began.
+    /// The wall-clock time at which the gap begins, such as `2026-11-21T14:03:10.123Z`.
     package var from: String
-    /// When the gap ended.
+    /// The wall-clock time at which the gap ends, in the same form as ``from``.
     package var to: String
 
     init(from: Int64, to: Int64) {
@@ -61,13 +61,15 @@ struct RangeTimeline {
         }
     }
 
-    /// Throws if a gap is too long. The last sample before a gap lasts until the first sample after the gap, and the
-    /// file's table has only 32 bits for a sample's duration (ISO/IEC 14496-12, 8.6.1.2).
+    /// Throws if the gap between two files is too long for the exported file. The last sample before a gap lasts until
+    /// the first sample after the gap, and the exported file's table has only 32 bits for a sample's duration (ISO/IEC
+    /// 14496-12, 8.6.1.2).
     private static func checkDistance(
         _ before: StitchSource, _ after: StitchSource, _ missing: Int64
     ) throws(ClipFailure) {
         let finest = max(after.video.timeBase.denominator, after.audioBase.denominator)
-        // A minute is subtracted as a margin for the durations of the samples before and after the gap.
+        // The longest gap that is permitted, in seconds: the 32 bits in ticks of the finer time base, less a minute as
+        // a margin for the durations of the samples before and after the gap.
         let longest = Int64(UInt32.max) / Int64(finest) - 60
         guard missing > 0, after.video.rate.timeBase.rescale(missing, to: TimeBase(1, 1), rounding: .up) > longest
         else { return }

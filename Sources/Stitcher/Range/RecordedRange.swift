@@ -70,9 +70,9 @@ extension SegmentIndex {
 
 /// The result of an export of a range, as reported to the user.
 package struct ClipReport: Sendable, Codable, Equatable {
-    /// The wall-clock time at which the first frame was on air.
+    /// The wall-clock time at which the first frame was on air, such as `2026-11-21T14:03:10.123Z`.
     package var start: String
-    /// The duration of the clip in milliseconds.
+    /// The duration of the exported file, in milliseconds.
     package var milliseconds: Int64
     /// `widenedStart` is how much earlier than requested the clip begins, and `widenedEnd` is how much later it ends,
     /// in milliseconds.
@@ -82,7 +82,7 @@ package struct ClipReport: Sendable, Codable, Equatable {
     /// re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
-    /// The number of files from which the clip was made.
+    /// The number of recordings from which the exported file was made.
     package var files: Int
     /// The parts of the range that no file contains. During a gap, the last frame before the gap is shown, without
     /// audio.

@@ -29,7 +29,7 @@ extension StitchJob {
             sources[clip].packets[packets.lowerBound].pts + heard.clips[clip].shift, to: .nanoseconds)
     }
 
-    /// The wall-clock time at which the first frame was on air.
+    /// The wall-clock time at which the first frame of `range` was on air.
     private func start(of range: RangePlan) -> UTCTime {
         let first = sources[0].video.timeBase.rescale(range.shown.lowerBound, to: .milliseconds)
         return UTCTime(milliseconds: sources[0].start + first)

@@ -31,7 +31,8 @@ extension StitchSource {
                 let scale = Int32(clamping: audio.timescale)
                 let begin = index.facts.audio?.offset ?? 0
                 let end = audio.samples.last.map { $0.pts + $0.duration } ?? begin
-                // Any number of channels can be given here, because no audio is decoded.
+                // The number of channels is always given as 2. It has no effect, because a recording's audio is copied
+                // and not decoded.
                 return Audio(
                     stream: 1, codec: "aac", format: AudioFormat(sampleRate: scale, channels: 2),
                     timeBase: TimeBase(1, scale), range: begin..<max(begin, end), packets: audio.samples)
@@ -82,7 +83,8 @@ extension StitchSource {
 
     /// The distance from the first frame of `before` to the first frame of this file, in ticks of the video. Nil if a
     /// file does not contain its position, or if the files are parts of different streams. The distance cannot be
-    /// counted in frames, because frames of such streams have no constant duration.
+    /// counted in frames, because the frames of a stream that is recorded without re-encoding have no constant
+    /// duration.
     func distance(from before: StitchSource) -> Int64? {
         guard isTrimmed, before.isTrimmed, let start = position, let other = before.position, start.run == other.run
         else { return nil }

@@ -10,7 +10,7 @@ struct ClipRange: Equatable {
     let frames: Range<Int>
     /// The number of frames in the result, after conversion to its frame rate.
     let count: Int
-    /// Notes on parts that are left out because a track is missing there.
+    /// Notes on the requested frames that are left out because they have no audio.
     let notes: [String]
 
     /// By how much the audio is allowed to be shorter than the video: about one packet of audio.

@@ -14,7 +14,8 @@ final class FrameReader {
     private let decoder: Decoder
     private let converter: FrameConverter
     private let damage: DamageLog
-    /// The times of frames that the decoder marks as damaged, since the last seek.
+    /// The presentation times, in ticks of the video, of the frames that the decoder has marked as damaged since the
+    /// last seek.
     private var damaged: Set<Int64> = []
     /// Frames that were converted already and are later than the last requested frame.
     private var ahead: [VideoFrame] = []
@@ -41,7 +42,8 @@ final class FrameReader {
         last = number
         if let frame = try find(number) { return looked(at: frame, number) }
         guard !isFromStart else { throw failure(number) }
-        // Some containers seek too far: try again from the start of the file.
+        // In some containers a seek ends after the requested frame. Therefore the frame is searched again from the
+        // start of the file.
         try rewind()
         guard let frame = try find(number) else { throw failure(number) }
         return looked(at: frame, number)
@@ -59,7 +61,8 @@ final class FrameReader {
     private func find(_ number: Int) throws -> VideoFrame? {
         let wanted = source.time(number)
         let frame = source.video.rate.timeBase.rescale(1, to: source.video.timeBase)
-        // Filters can round by one tick. This is tolerated, except if a frame lasts so few ticks that one tick matters.
+        // The converter's filters can round a frame's time by one tick. Such a difference is tolerated, unless a frame
+        // lasts at most four ticks, so that one tick matters.
         let slack: Int64 = frame > 4 ? 1 : 0
         while true {
             while let next = ahead.first, next.pts <= wanted + slack {
@@ -69,7 +72,8 @@ final class FrameReader {
             if !ahead.isEmpty || hasEnded { break }
             try decodeMore()
         }
-        // A single missing frame is replaced by the previous frame; two missing frames in a row are an error.
+        // If the requested frame is missing, the frame before it is returned. If that one is missing, too, the next
+        // frame is returned, provided that it begins at most one and a half frames later; otherwise nil.
         let earliest = number > 0 ? min(source.time(number - 1), wanted - frame) : wanted - frame
         if let current, current.pts + slack >= earliest { return current }
         guard let next = ahead.first, next.pts <= wanted + frame * 3 / 2 else { return nil }
@@ -94,7 +98,8 @@ final class FrameReader {
                 hasEnded = true
             }
         } catch {
-            // Only this packet's frame is lost. The loss is noticed when that frame is requested.
+            // Invalid data is ignored here. Only the frame of this packet is lost, and `frame(_:)` notices that when
+            // the frame is requested.
             guard error.isInvalidData else { throw error }
         }
     }

@@ -12,7 +12,7 @@ final class FrameRenderer {
     private let sources: [StitchSource]
     private let fitting: FrameFitting
     private var readers: [Int: FrameReader] = [:]
-    /// The damaged frames so far.
+    /// The damaged frames that were found so far.
     let damage = DamageLog()
     private var drawing: (renderer: TransitionRenderer, pool: FramePool)?
 

@@ -5,13 +5,14 @@ internal import MP4
 internal import Media
 
 extension StitchInspector {
-    /// The audio; nil if the file has none that can be heard.
+    /// The audio track; nil if the file has no audio that can be heard.
     var audioTrack: StitchSource.Audio? {
         guard let audio, let heard, audio.sampleRate > 0 else { return nil }
         let format = AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels))
         let obstacle = obstacle(audio, format)
         var packets = obstacle == nil ? audioPackets : []
-        // The tables that are read here do not contain durations, but each packet that can be copied has 1024 samples.
+        // Each packet gets a duration of 1024 samples. The tables do not contain durations, but every packet that can
+        // be copied has this many samples.
         for index in packets.indices { packets[index].duration = AudioGrid.step }
         return StitchSource.Audio(
             stream: audio.index, codec: audio.codecName, format: format, timeBase: audio.timeBase, range: heard,

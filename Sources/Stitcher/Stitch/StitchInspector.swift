@@ -34,8 +34,8 @@ struct StitchInspector {
     private(set) var heard: Range<Int64>?
     /// The packets of audio, with their times in ticks of the audio stream.
     var audioPackets: [IndexedSample] = []
-    /// `latest` is the latest decoding time of the video so far, and `end` is the time at which the last packet of any
-    /// stream ends.
+    /// `latest` is the latest decoding time of the video so far, in ticks, and `end` is the time at which the last
+    /// packet of any stream ends.
     private var latest: Int64?
     private var end = Duration.zero
 
@@ -44,7 +44,7 @@ struct StitchInspector {
         /// The sample's position and time. In H.264, `isSync` is set only for IDR frames, because only these can follow
         /// frames of another stream.
         var sample: IndexedSample
-        /// Whether decoding can begin here, according to the container.
+        /// Whether decoding can begin at this packet, according to the container.
         var isEntry: Bool
         var isHidden: Bool
     }
@@ -83,8 +83,8 @@ struct StitchInspector {
         defer { free(found) }
         let resolved = String(cString: found)
         var quick = try StitchInspector(resolved, name: path)
-        // Tables are sufficient only at a constant frame rate, because they do not show whether the last frame lasts
-        // longer or shorter than the other frames.
+        // The tables are sufficient only at a constant frame rate, because they do not show whether the last frame
+        // lasts longer or shorter than the other frames.
         if try quick.readTables(resolved, isCancelled), let source = try? quick.source(resolved),
             source.video.isConstant
         {
@@ -124,7 +124,8 @@ struct StitchInspector {
     /// Whether the container's packets have the same form as in an MP4, although the container does not store each
     /// packet contiguously.
     private var hasPackets: Bool { demuxer.formatName.hasPrefix("matroska") || demuxer.formatName == "flv" }
-    /// If more than this is missing at the end of the file, it is reported.
+    /// A file is refused as truncated if the duration in its header exceeds the end of its last packet by more than
+    /// this.
     private static let missing = Duration.seconds(1)
 
     private mutating func readPackets(_ isCancelled: () -> Bool) throws(ClipFailure) {
@@ -144,7 +145,7 @@ struct StitchInspector {
     /// Whether all `ticks` are so small that their sums and differences do not overflow.
     static func canHold(_ ticks: [Int64]) -> Bool { ticks.allSatisfy { $0.magnitude <= 1 << 60 } }
 
-    /// The next packet of either stream; nil at the end.
+    /// The next packet of the video stream or of the audio stream; nil at the end of the file.
     func readPacket() throws(ClipFailure) -> PacketBox? {
         let packet: PacketBox?
         do throws(AVFailure) {
@@ -216,8 +217,8 @@ struct StitchInspector {
         let isEntry = sample.isSync
         if sample.isSync, let sets {
             var look = sets.looks(at: content(false) ?? [])
-            // A frame of which only the beginning is read can seem to have other parameter sets, or none. In that case
-            // the complete frame is read.
+            // If only the beginning of a keyframe is read, it can seem to have other parameter sets, or to be no IDR
+            // frame. In that case the complete frame is read.
             if !look.isIDR || look.hasOtherSets { look = sets.looks(at: content(true) ?? []) }
             sample.isSync = look.isIDR
             changesSets = changesSets || look.hasOtherSets
@@ -295,7 +296,7 @@ extension StitchInspector {
     /// The packets of the video, in which frame numbers replace the times.
     private struct Numbers {
         var samples: [IndexedSample]
-        /// The times of the visible frames, in order.
+        /// The times of the visible frames, in order, in ticks of the video.
         var times: [Int64] = []
         /// Whether hidden frames are between visible ones.
         var isPieced = false

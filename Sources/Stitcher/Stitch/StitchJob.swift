@@ -8,9 +8,9 @@ internal import Media
 
 /// The result of stitching, as reported to the user.
 package struct StitchReport: Sendable, Codable, Equatable {
-    /// The path of the file.
+    /// The path of the file that was made.
     package var output: String
-    /// The duration of the file.
+    /// The duration of the file that was made, in milliseconds.
     package var milliseconds: Int64
     package var clips: Int
     /// `copiedFrames` is the number of frames that were copied, `encodedFrames` the number of frames that were
@@ -89,7 +89,7 @@ package struct StitchJob {
         (self.range, self.plan, heard, self.request, leftOut) = (plan, plan.frames, plan.audio, request, [])
     }
 
-    /// The audio of the result. Packets are copied if re-encoded packets can be joined to them.
+    /// Returns the plan for the audio of the result. Packets are copied if re-encoded packets can be joined to them.
     private static func heard(
         _ plan: StitchPlan, _ request: StitchRequest, _ sources: [StitchSource], isCancelled: () -> Bool
     ) throws(ClipFailure) -> AudioPlan? {
@@ -126,7 +126,7 @@ package struct StitchJob {
                 }
             }
             var clip = clip
-            // The transition now leads to the next clip that was not left out.
+            // A clip without a transition of its own gets the transition of the clip before it that was left out.
             clip.transition = clip.transition ?? transition
             transition = nil
             filled.append(clip)
@@ -176,9 +176,9 @@ package struct StitchJob {
             case .copied(let clip, let samples):
                 bytes += sources[clip].video.samples[samples].reduce(0) { $0 + $1.size }
             case .encoded(let clip, let frames):
-                // The estimate is a twentieth of a byte per pixel, which is more than x264 needs for most videos at
-                // this quality. For a frame that does not change, it is a tenth of that. If packets are stored for a
-                // later run, they need twice the space.
+                // The estimate for a re-encoded frame is a twentieth of a byte per pixel, which is more than x264 needs
+                // for most videos at this quality. For a frozen frame, it is a tenth of that. If packets are also
+                // stored in the journal, the frames need twice the space.
                 let moving = frames.clamped(to: 0..<plan.clips[clip].count - plan.clips[clip].held).count
                 let weighed = Int64(moving + (frames.count - moving) / 10)
                 bytes += weighed * Int64(plan.video.width * plan.video.height) / (request.resumes ? 10 : 20)
@@ -189,7 +189,7 @@ package struct StitchJob {
             bytes += sources[clip].audio?.packets[packets].reduce(0) { $0 + $1.size } ?? 0
         }
         if range != nil {
-            // On a file system that is nearly full, a file can need more space than its size.
+            // 1 MiB is added, because on a nearly full file system a file can need more space than its size.
             bytes += 1 << 20
         } else if plan.audio != nil {
             bytes += seconds * Int64(request.settings.encoder.audioBitrate / 8)
@@ -266,7 +266,8 @@ package struct StitchJob {
     /// The journal of an earlier run, or a new journal for a later run; nil if the request does not resume a run.
     private func journal() throws -> StitchJournal? {
         guard request.resumes else {
-            // The export of a range must not remove the journal of a stitching job that can still be resumed.
+            // A stitching job that is not resumed removes the journal of an earlier run. The export of a range does
+            // not: the journal can belong to a stitching job that can still be resumed.
             if range == nil { StitchJournal.discard(of: request.output) }
             return nil
         }

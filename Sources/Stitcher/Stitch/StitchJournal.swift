@@ -41,7 +41,7 @@ final class StitchJournal {
 
     private static let (prefix, longest): (Int64, Int) = (4, 16 << 20)
 
-    /// When the job first began.
+    /// When the first run of the job began.
     private(set) var start = UTCTime.now
     private let descriptor: FileDescriptor
     private var end: Int64 = 0
@@ -71,7 +71,7 @@ final class StitchJournal {
         }
     }
 
-    /// Whether the file is too short for a record, or begins like a journal.
+    /// Whether `file` can be a journal: it is too short for a record, or begins like a journal.
     private static func isOurs(_ file: FileDescriptor) -> Bool {
         guard let begin = try? file.read(at: 0, count: Int(prefix) + 1) else { return false }
         return begin.count <= Int(prefix) || begin[0] == 0 && begin[Int(prefix)] == UInt8(ascii: "{")
@@ -80,8 +80,8 @@ final class StitchJournal {
     /// The number of bytes that the journal takes on the disk.
     func size() throws -> Int64 { try descriptor.size() }
 
-    // Closing the descriptor does not always release the lock: a child process that is being started can hold a copy of
-    // the descriptor, and therefore the lock, for a moment longer.
+    // The lock is released explicitly, because closing the descriptor does not always release it: a child process that
+    // is being started can hold a copy of the descriptor, and therefore the lock, for a moment longer.
     deinit { descriptor.unlock() }
 
     /// Removes the journal that an earlier run for `output` left behind, unless another process is using it.
@@ -145,7 +145,8 @@ final class StitchJournal {
         }
     }
 
-    /// The description at `offset`, and the offset at which it ends; nil if there is no complete description.
+    /// The description of the record at `offset`, and the offset at which the description ends; nil if there is no
+    /// complete description.
     private func record<Value: Decodable>(at offset: Int64, of type: Value.Type) throws -> (value: Value, end: Int64)? {
         let prefix = try descriptor.read(at: offset, count: Int(Self.prefix))
         guard prefix.count == Int(Self.prefix) else { return nil }

@@ -104,7 +104,8 @@ package struct StitchPlan: Sendable {
             }
         }
         planParts(sources, target, codec: "h264")
-        // Re-encoded frames have 8 bits, which is not enough for high dynamic range.
+        // Re-encoded frames have 8 bits, which is not enough for high dynamic range. So if any frame is re-encoded, the
+        // result is converted to BT.709, and its parts are planned again.
         guard !isCopied, target.video.color.isHDR else { return }
         target.video.color = .bt709
         video = target.video
@@ -240,7 +241,7 @@ package struct StitchPlan: Sendable {
         let sets = clips.map { sources[$0.source].video.parameterSets }
         var frames: [[[UInt8]]: Int] = [:]
         for index in clips.indices where clips[index].reasons.isEmpty {
-            // Frozen frames are encoded in any case, and do not count.
+            // Frozen frames (`held`) do not count, because they are encoded in any case.
             frames[sets[index], default: 0] += clips[index].count - clips[index].held
         }
         let most = frames.values.max()
@@ -258,7 +259,8 @@ package struct StitchPlan: Sendable {
     /// copied from its first sample on.
     static func copy(_ index: Int, _ clip: Clip, _ cut: FrameCut, count: Int, continues: Bool = false) -> [Part] {
         let (begin, end) = (Int64(clip.frames.lowerBound + clip.transition), Int64(clip.frames.upperBound))
-        // `stop` can be beyond the clip's last frame, which is then repeated.
+        // `stop` is the number after the last frame of these parts. It can be beyond the clip's last frame; the last
+        // frame is then repeated.
         let first = Int64(clip.frames.lowerBound)
         let stop = first + Int64(count)
         func encoded(_ numbers: Range<Int64>) -> Part {
@@ -267,7 +269,8 @@ package struct StitchPlan: Sendable {
         let entry = continues ? 0 : cut.entry(after: begin)
         var exit = cut.end(before: end, from: entry)
         if let last = cut.latest(entry..<exit), last + 1 < stop {
-            // The encoded frames that follow begin with a keyframe, so the copied frames must not end with a keyframe.
+            // The encoded frames after the copied ones begin with a keyframe. Therefore the copied frames must not end
+            // with a keyframe: see `FrameCut.exit(before:from:)`.
             exit = cut.exit(before: end, from: entry)
         }
         guard exit > entry, let from = cut.earliest(entry..<exit), let last = cut.latest(entry..<exit) else {

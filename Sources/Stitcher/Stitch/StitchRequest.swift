@@ -39,10 +39,10 @@ package struct StitchClip: Sendable, Equatable {
     /// Whether the piece includes the frames that are visible at `from` and just before `to`, even if these are only
     /// partly within the range.
     package var coversEnds = false
-    /// Whether the piece includes the frames that begin within the range, even if they end after it.
+    /// Whether the piece includes the frames that begin between `from` and `to`, even if they end after `to`.
     package var takesBegun = false
-    /// Whether the piece is left out without an error if none of its video frames has audio at the same time. This is
-    /// set for pieces of a range that extends over several files.
+    /// Whether the piece is left out without an error if it contains no frame, or no frame that has audio. This is set
+    /// for pieces of a range that extends over several files.
     package var mayBeEmpty = false
     /// The time at which the file's first frame was on air, on one clock for all clips of the result; nil if clips
     /// directly follow each other. With such times, gaps between clips remain: during a gap, the last frame of the

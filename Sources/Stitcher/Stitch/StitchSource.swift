@@ -64,7 +64,8 @@ package struct StitchSource: Sendable {
         /// The number of ticks from the frame `number` to the next frame.
         func step(_ number: Int) -> Int64 { times[number + 1] - times[number] }
 
-        /// The frames. Only keyframes that can follow frames of another stream are marked as keyframes.
+        /// The frames in decoding order, in which only keyframes that can follow frames of another stream are marked as
+        /// keyframes.
         var joinableSamples: [IndexedSample] {
             guard !dependentKeyframes.isEmpty else { return samples }
             var samples = samples

@@ -42,7 +42,8 @@ struct StitchTarget: Equatable {
         }
     }
 
-    /// Returns this target with the coding of the frames of `first`; nil if the result must have another format.
+    /// Returns the target for a result of copied frames only, with the coding of `first`; nil if this target has
+    /// another frame size or sample aspect ratio than `first`.
     func whole(like first: StitchSource) -> StitchTarget? {
         let (frames, upright) = (first.video.frames, first.upright)
         guard (video.width, video.height) == (upright.width, upright.height),

@@ -26,17 +26,17 @@ final class VideoWriter {
     /// The number of frames of the result that are not stored, because an earlier frame lasts longer instead.
     private var lengthened = 0
     private var encoder: RenderEncoder?
-    /// The number of the frame in the result that was passed to the encoder first.
+    /// The number, in the result, of the first frame that was passed to the current encoder.
     private var encoderStart = 0
-    /// `fed` is the number of frames that were passed to the encoder, and `coded` contains the packets that the encoder
-    /// has returned. Both are written to the journal.
+    /// `fed` is the number of frames that were passed to the current encoder, and `coded` contains the packets that it
+    /// has returned. When the encoder ends, both are written to the journal.
     private var fed = 0
     private var coded: [EncodedPacket] = []
     /// The content of the encoders' `avcC`.
     private var configuration: [UInt8]?
     /// How many of the next frames are already in the file, because an earlier run encoded them.
     private var ahead = 0
-    /// The total number of frames that earlier runs had encoded.
+    /// The number of frames so far whose packets come from an earlier run.
     private(set) var resumedFrames = 0
 
     init(
@@ -60,7 +60,7 @@ final class VideoWriter {
     /// The number of frames of the result that are in the file, including frames that only lengthen an earlier one.
     private var done: Int { frames.count + lengthened }
 
-    /// Writes all parts.
+    /// Writes all parts of the plan to the file.
     func writeAll() throws {
         for (number, part) in plan.parts.enumerated() {
             switch part {
@@ -211,8 +211,8 @@ extension VideoWriter {
         if let configuration, let own = AVCParameterSets(record: configuration),
             let copied = AVCParameterSets(record: plan.configuration)
         {
-            // The parameter sets of both can be joined, unless there are more sets than a record can hold. No encoder
-            // writes that many.
+            // The record contains the parameter sets of the copied frames and those of our encoder. If a record cannot
+            // hold all of them, only those of our encoder are used; but no encoder writes that many sets.
             record = copied.joined(with: own) ?? configuration
         }
         return TrackDescription(

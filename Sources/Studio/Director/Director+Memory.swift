@@ -19,7 +19,7 @@ extension Director {
         package mutating func noteFailure() { runDown?.noteFailure() }
     }
 
-    /// The choices made so far.
+    /// The choices that operators have made so far.
     package var memory: Memory {
         let runDown = runDownMemory
         return state.withLock { state in
@@ -34,8 +34,8 @@ extension Director {
         }
     }
 
-    /// Restores earlier choices. Choices that no longer fit are dropped. Choices about audio and overlays are also
-    /// dropped if their configuration has changed since.
+    /// Restores the choices that operators made before the channel was reopened. Choices that no longer fit are
+    /// dropped. Choices about audio and overlays are also dropped if their configuration has changed since.
     package func restore(_ memory: Memory) {
         for source in sources {
             if let kept = memory.faders[source.name] { source.bus.fader.restore(kept) }

@@ -28,7 +28,7 @@ extension Director {
         if playing.isRendered { waitForFiles() }
         let (skipped, over, isOver) = state.withLock { state -> ([String], [RunDownClip], Bool) in
             guard var desk = state.desk else { return ([], [], false) }
-            // The run-down is taken out of the state while it changes, so that it is not copied.
+            // The run-down's state is moved out of `state` while it is changed; otherwise each change would copy it.
             state.desk = nil
             defer { state.desk = desk }
             let wasRunning = desk.player.state == .running
@@ -54,8 +54,8 @@ extension Director {
         for text in skipped {
             playing.logger.warning("a segment of the run-down is left out", metadata: ["segment": "\(text)"])
         }
-        // A program whose only video comes from the files of its run-down ends with the run-down, just as a program of
-        // one file ends with the file.
+        // A rendered program ends with its run-down. So does a program none of whose sources has video, because all of
+        // its video comes from the files of the run-down.
         if isOver, playing.isRendered || !sources.contains(where: \.hasVideo) { bus.finish() }
     }
 
@@ -74,7 +74,7 @@ extension Director {
         }
     }
 
-    /// Carries out an action, except for the part that needs the director's state.
+    /// Carries out `action` of the run-down's player, except for the part that needs the director's state.
     private func handle(_ action: RunDownPlayer.Action, _ desk: inout RunDownState) {
         switch action {
         case .prepare(let id, let clip):
@@ -162,7 +162,8 @@ extension Director {
         return nil
     }
 
-    /// Replaces the current run-down. Its files are released when another scene is on air.
+    /// Replaces the current run-down by `runDown`. The files of the current one are released when another scene is on
+    /// air.
     package func load(_ runDown: RunDown, isConfigured: Bool = false) {
         state.withLock { state in
             if isConfigured { state.configured = runDown }
@@ -244,8 +245,8 @@ extension Director {
         let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
         guard let memory, memory.configured == configured else { return loaded != nil }
         if loaded != memory.runDown {
-            // The run-down was checked against the sources and scenes of that time, some of which might no longer
-            // exist.
+            // When the stored run-down was loaded, it was checked against the sources and scenes that existed then.
+            // Some of them might no longer exist.
             guard canShow(memory.runDown) else { return loaded != nil }
             load(memory.runDown)
         }
@@ -280,7 +281,8 @@ extension Director {
         }
     }
 
-    /// Releases all files. The state of the run-down is stored.
+    /// Releases all files of the run-down. The run-down's state is stored, so that it can be restored when the channel
+    /// is reopened.
     package func endRunDown() {
         let clips = state.withLock { state in
             defer { state.desk = nil }

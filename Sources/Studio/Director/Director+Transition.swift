@@ -13,7 +13,7 @@ extension Director {
         /// `color` is the requested color of the transition, and `stinger` the requested stinger.
         var color: RGBColor?
         var stinger: StingerReel?
-        /// The transition's length.
+        /// The transition's length, in frames of the program.
         var frames: Int64
 
         static let cut = ResolvedTransition(kind: "cut", look: Transition(.cut), frames: 0)

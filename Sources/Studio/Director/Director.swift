@@ -85,7 +85,7 @@ package final class Director: Sendable {
         var desk: RunDownState?
         /// The reason why a segment was skipped or ended early, in a run-down that has ended.
         var runDownFailure: String?
-        /// The state of the run-down whose files were released.
+        /// The state that the run-down had when its files were released; nil before that.
         var endedRunDown: RunDownMemory?
         var configured: RunDown?
         var told: [Told] = []
@@ -339,8 +339,9 @@ extension Director {
             (first, end) = (first - 1, change.frame)
         }
         let (now, before) = (state.changes[current], Array(state.changes[first..<current]))
-        // The change that is visible now is kept, because another change can still replace a change at the next frame;
-        // its transition then begins with the frame that is visible now.
+        // The change whose scene is visible now is kept, even if another change is scheduled for the next frame: that
+        // other change can still be replaced, and the transition of its replacement then begins with the frame that is
+        // visible now.
         let shown = state.changes.lastIndex { $0.frame < next } ?? 0
         state.changes.removeFirst(min(first, shown))
         return (now, before)

@@ -19,13 +19,13 @@ package struct ProgramReport: Sendable, Codable {
         package var isOnAir: Bool
         /// Whether the source is in the preview.
         package var isInPreview: Bool
-        /// The gain in decibels.
+        /// The gain of the source's audio, in decibels.
         package var gain: Double
         /// Whether the source is muted.
         package var isMuted: Bool
         /// By how many seconds the audio is played later than without this setting; negative if it is played earlier.
         package var audioOffset: Double
-        /// The behavior of a file while it is off air; nil if the source is not a file.
+        /// The behavior of a file while it is neither visible nor audible; nil if the source is not a file.
         package var whenOff: String?
         /// The number of times a frame had not arrived when it was due, so that the previous frame was repeated; nil
         /// for a source without video.
@@ -34,7 +34,7 @@ package struct ProgramReport: Sendable, Codable {
         package var problem: String?
         /// The number of frames that were never shown; nil for a source without video.
         package var framesDropped: Int?
-        /// The peak of each audio channel, in dBFS.
+        /// The peak of each audio channel of the source, in dBFS.
         package var levels: [Double]
 
         package init(

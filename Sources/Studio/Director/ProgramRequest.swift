@@ -98,13 +98,14 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
 
 /// The requested changes to a source.
 package struct SourceRequest: Sendable, Decodable {
-    /// The gain in decibels.
+    /// The new gain of the source's audio, in decibels; nil leaves the gain unchanged.
     package var gain: Double?
-    /// Whether the source is muted.
+    /// Whether the source is muted; nil leaves this setting unchanged.
     package var muted: Bool?
-    /// By how many seconds the audio is played later than without this setting; negative if it is played earlier.
+    /// By how many seconds the audio is played later than without this setting; negative if it is played earlier. Nil
+    /// leaves this setting unchanged.
     package var audioOffset: Double?
-    /// The position to which a file jumps, in seconds from its beginning.
+    /// The position to which the source's file jumps, in seconds from the file's beginning; nil for no jump.
     package var seek: Double?
     /// Whether a file restarts from its beginning.
     package var restart: Bool?
@@ -167,6 +168,6 @@ extension OverlayRequest {
 }
 
 extension [String] {
-    /// Returns `key`, followed by each of these keys in the form `key.name`.
+    /// Returns `key`, followed by each key of this list in the form `key.name`.
     package func inside(_ key: String) -> [String] { [key] + map { "\(key).\($0)" } }
 }

@@ -6,9 +6,9 @@ internal import Program
 /// The state of a run-down that is stored while its channel is closed.
 struct RunDownMemory {
     let runDown: RunDown
-    /// The run-down in the configuration at that time.
+    /// The run-down that the configuration named when this state was stored; nil if it named none.
     let configured: RunDown?
-    /// The segment that was running or held; nil if there was no such segment.
+    /// The number of the segment that was running or held; nil if there was no such segment.
     let segment: Int?
     let isHeld: Bool
     /// Whether another scene was on air instead of the run-down's scene.
@@ -37,11 +37,12 @@ struct RunDownState {
     var former: [RunDownClip] = []
     /// From this frame on, no file of the previous run-down is visible; nil until another scene goes on air.
     var formerEnd: FrameIndex?
-    /// The frame at which another scene replaces the files of the previous run-down.
+    /// The frame at which another scene replaces the files of the previous run-down; nil until such a scene is put on
+    /// air or scheduled.
     var formerChange: FrameIndex?
     /// The first frame for which the player has not been called yet.
     var next: FrameIndex = 0
-    /// The failures of the channel: see ``RunDownMemory/failures``.
+    /// The number of the channel's failures during each segment: see ``RunDownMemory/failures``.
     private(set) var failures: [Int: Int] = [:]
 
     /// Restores the failures from before the channel was reopened. Segments during which the channel has failed too

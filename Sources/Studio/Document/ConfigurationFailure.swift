@@ -2,7 +2,7 @@
 
 /// All errors in a configuration file, each with its position. No value is repeated, because a value can be a secret.
 package struct ConfigurationFailure: Error, Equatable, CustomStringConvertible {
-    /// One error.
+    /// One error in a configuration file.
     package struct Fault: Equatable {
         /// The position of the error; nil if it concerns the complete file.
         package let mark: ConfigurationMark?

@@ -54,7 +54,8 @@ package struct ConfigurationNode {
     private static let letter = "\u{E000}"
 
     private static func refuseAliases(asKeysOf node: Node, depth: Int) throws(Refusal) {
-        // Nodes that are too deep must be refused already here, because the library hashes keys at any depth.
+        // Nodes that are nested too deeply are refused already in this check, because the library hashes keys at any
+        // depth.
         guard depth <= deepest else { throw tooLarge(mark(node.mark)) }
         switch node {
         // In a list on one line, `*a:1` is an alias that is a key. With the letter in place of the asterisk, it is one
@@ -135,7 +136,8 @@ package struct ConfigurationNode {
             }
             content = .mapping(entries)
         case .alias:
-            // The library replaces each alias by the node to which it refers.
+            // The library has replaced each alias by the node to which it refers. An alias that is still here refers to
+            // nothing.
             throw Refusal(mark: mark, text: "The alias refers to nothing.")
         }
     }

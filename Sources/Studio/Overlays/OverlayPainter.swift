@@ -51,7 +51,7 @@ struct OverlayPainter: Sendable {
             case .width(let part): (part * Double(format.width), part * Double(format.width) / shape)
             case .height(let part): (part * Double(format.height) * shape, part * Double(format.height))
             }
-        // The size can exceed the frame, because parts of an overlay beyond the frame are cut off.
+        // The image can be larger than the frame, because parts of an overlay beyond the frame are cut off.
         let bound = { (length: Double) in min(PixelImage.largest, max(2, Int(length.rounded()))) }
         return (bound(columns), bound(rows))
     }

@@ -129,8 +129,8 @@ extension Overlays {
         }
     }
 
-    /// Restores earlier choices. Choices that no longer fit are dropped, and so are choices about overlays whose
-    /// configuration has changed since.
+    /// Restores the choices about overlays that operators made before the channel was reopened. Choices that no longer
+    /// fit are dropped, and so are choices about overlays whose configuration has changed since.
     func restore(_ memory: [Memory]) {
         for kept in memory {
             guard let entry = try? entry(kept.specification.name) else { continue }

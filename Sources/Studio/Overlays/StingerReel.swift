@@ -12,7 +12,7 @@ internal import Synchronization
 /// calls can be made on any thread.
 package final class StingerReel: Stinger {
     private struct State {
-        /// The first frames of the file.
+        /// The first frames of the file, which are kept for the next rewind.
         var first: [VideoFrame] = []
         /// Frames that are decoded but not shown yet. The first of them is frame number `next`.
         var waiting: [VideoFrame] = []
@@ -28,7 +28,7 @@ package final class StingerReel: Stinger {
     /// machine is busy. They must take no more than 64 MiB, which is enough for twelve frames of 1080p (5.2 MB each
     /// with alpha). The first frames that are kept take the same amount again.
     private static func room(_ format: VideoFormat) -> Int {
-        // One luma plane, one alpha plane, and two chroma planes of a quarter each.
+        // Each pixel takes 5/2 bytes: one luma plane, one alpha plane, and two chroma planes of a quarter each.
         max(4, min(12, (64 << 20) / (format.width * format.height * 5 / 2)))
     }
 
@@ -117,7 +117,7 @@ package final class StingerReel: Stinger {
             let isThere = state.next + Int64(state.waiting.count) > number
             return !isThere && !state.isAtEnd && !state.isStopped
         }) {
-            // If the queue is full, its oldest frame is removed, so that the requested frame can be decoded.
+            // If `waiting` is full, its oldest frame is removed, so that the requested frame can be decoded.
             state.withLock { state in
                 guard state.waiting.count >= room else { return }
                 state.shown = state.waiting.removeFirst()
@@ -166,7 +166,8 @@ package final class StingerReel: Stinger {
                 continue
             }
             state.withLock { state in
-                // After a rewind, the first frames of the file are already available.
+                // After a rewind, `waiting` already contains the first frames of the file, so they are decoded here but
+                // not appended.
                 guard state.turn == turn, number >= state.first.count else { return }
                 state.waiting.append(frame)
                 if state.first.count < room { state.first.append(frame) }

@@ -7,7 +7,7 @@ internal import Networking
 package struct StingerSpecification: Sendable, Equatable {
     /// The maximum number of stingers of a program.
     package static let most = 8
-    /// The maximum length in seconds. `mostBytes` is the maximum size of the file.
+    /// The maximum length of a stinger, in seconds. `mostBytes` is the maximum size of its file, in bytes.
     static let longest = 5.0
     private static let mostBytes = 1 << 30
 

@@ -65,7 +65,7 @@ package final class RunDownClip: Sendable {
         return "\(name): The file is cut off\(length)."
     }
 
-    /// The program frame after the file's last frame, when it is known.
+    /// The program frame after the file's last frame; nil until it is known.
     var end: FrameIndex? { feed?.end }
 
     /// The feed into which the file delivers; nil until the file is open.

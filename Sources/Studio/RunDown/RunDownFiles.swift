@@ -35,7 +35,7 @@ struct RunDownFiles: Sendable {
         return real.hasPrefix(root.hasSuffix("/") ? root : root + "/")
     }
 
-    /// The error for a missing file, which lists the files in its directory.
+    /// The error for a missing file, which lists some of the video files in the file's directory.
     private func missing(_ path: String, _ place: String) -> Fault {
         let text = "There is no file \(path) that can be read."
         guard !path.utf8.contains(0), let end = place.lastIndex(of: "/"),
@@ -50,7 +50,8 @@ struct RunDownFiles: Sendable {
         return Fault(description: "\(text) There are \(told)\(more).")
     }
 
-    /// The maximum number of names that are listed, and of directory entries that are read to find them.
+    /// The maximum number of file names in the error for a missing file, and of directory entries that are read to find
+    /// these names.
     private static let (mostNames, mostEntries) = (5, 10_000)
     private static let endings = ["mp4", "mov", "m4v", "mkv", "webm", "ts", "m2ts", "mts", "mpg", "mxf", "avi", "flv"]
 

@@ -48,7 +48,7 @@ final class RunDownLengths: Sendable {
             state.opening = opening
             return state.isStopped
         }
-        // A file that cannot be opened is reported only when its segment is due.
+        // The error of a file that cannot be opened is ignored here. It is reported when the file's segment is due.
         guard !isStopped, let (source, _) = try? RunDownClip.open(RunDown.Clip(path), opening: opening, logger: logger)
         else { return }
         source.stop()

@@ -6,7 +6,7 @@
 struct RunDownOrder {
     private let count: Int
     private let seed: UInt64
-    /// The view with which the order must not begin.
+    /// The view with which the order must not begin; nil if it can begin with any view.
     private let seen: Int?
 
     /// Creates an order of `count` views, of which the view `seen` is already on air.
@@ -17,7 +17,8 @@ struct RunDownOrder {
         let (round, place) = (index / Int64(count), Int(index % Int64(count)))
         // Two views alternate, because any other order would show one of them twice in a row.
         guard count > 2 else { return beginning[place] }
-        // The swap in the following code never moves the last view of a round.
+        // If a round would begin with the last view of the previous round, its first two views are swapped. The swap
+        // never changes the last view of a round, so `shuffled(round - 1)` has the right last view.
         var views = round == 0 ? beginning : shuffled(round)
         if round > 0, views[0] == shuffled(round - 1)[count - 1] { views.swapAt(0, 1) }
         return views[place]

@@ -17,7 +17,7 @@ struct RunDownPlace: Sendable, Equatable {
     /// The time from the anchor to the segment's beginning.
     var offset = Duration.zero
     var clip: RunDownPlayer.ClipID?
-    /// The view of this segment that was on air before the segment began; nil if none of its views was.
+    /// The index of the view of this segment that was on air before the segment began; nil if none of its views was.
     var seen: Int?
 
     func start(at rate: FrameRate) -> FrameIndex { anchor + rate.timeBase.ticks(offset) }

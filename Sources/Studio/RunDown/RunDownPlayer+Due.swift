@@ -11,7 +11,8 @@ extension RunDownPlayer {
     func due(by frame: FrameIndex) -> FrameIndex? {
         guard let place, !isDue else { return frame }
         guard let end = end(of: place), end <= frame else { return nil }
-        // If the end of the file is noticed late, the next segment begins late, and the lost time is not recovered.
+        // A segment that lasts until the end of its file is followed at `frame`, even if the file's end is noticed
+        // late. The lost time is not recovered.
         return runDown.segments[place.segment].length == .end ? frame : end
     }
 

@@ -77,8 +77,8 @@ extension RunDownPlayer {
         if let clip = kept.place.clip.flatMap({ clips[$0] }), let started = clip.started,
             var file = runDown.segments[kept.place.segment].clip
         {
-            // The held file continues to play, so it is opened again at the frame that was visible last, which is its
-            // last frame if the file had ended before the hold.
+            // The file of the held segment continues to play. Therefore the file is opened once more, at the frame that
+            // was visible last. This is the last frame of the file if the file had ended before the hold.
             let seen = max(0, min(frame, clip.end.map { FrameIndex($0.number - 1) } ?? frame) - started)
             file.start = clip.start + rate.timeBase.duration(seen)
             let again = prepare(file)
@@ -107,12 +107,13 @@ extension RunDownPlayer {
 
     /// Continues at the position of the hold. The segment lasts for the rest of its length.
     package mutating func resume(at frame: FrameIndex) throws(Refusal) {
-        // The next segment would have been held as soon as it became visible. Now it runs without a hold.
+        // If the next segment was to be held as soon as it becomes visible, it now runs without a hold.
         if holdsNext { return holdsNext = false }
         guard state == .held else { throw .notHeld }
         state = .running
         guard var kept = held else {
-            // The run-down was held before its first segment, which has begun without being visible.
+            // The run-down was held before its first segment had begun. If the segment has begun since, it was not
+            // visible, and is put on air now.
             if let place { show(place, at: frame, by: .cut) }
             return
         }

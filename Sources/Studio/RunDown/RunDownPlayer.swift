@@ -19,7 +19,7 @@ package import Status
 /// While the run-down is held its time and its files advance invisibly, so that `follow` can continue at the position
 /// that the run-down would have reached by now; the position of the hold is kept for `resume`.
 package struct RunDownPlayer: Sendable {
-    /// One use of a file.
+    /// Identifies one use of a file.
     package struct ClipID: Sendable, Hashable, Comparable {
         let number: Int
         package static func < (left: ClipID, right: ClipID) -> Bool { left.number < right.number }
@@ -35,7 +35,7 @@ package struct RunDownPlayer: Sendable {
         package var frames: Int64
     }
 
-    /// An action for the user of the player.
+    /// An action that the user of the player carries out.
     package enum Action: Sendable, Equatable {
         /// Open a file and prepare its first frames, so that it can begin at any frame.
         case prepare(ClipID, RunDown.Clip)
@@ -79,19 +79,19 @@ package struct RunDownPlayer: Sendable {
         let start: Duration
         var opening = Opening.opening
         var started: FrameIndex?
-        /// The program frame after the file's last frame, when it is known.
+        /// The program frame after the file's last frame; nil until it is known.
         var end: FrameIndex?
-        /// The number of frames, if the container contains it.
+        /// The number of frames from the position ``start`` on; nil if the container does not contain it.
         var frames: Int64?
     }
 
-    /// The next segment.
+    /// The segment that follows the current one, and the file that is prepared for it.
     struct Upcoming: Sendable {
         var segment: Int
         var pass: Int64
         var clip: ClipID?
-        /// The position at which the run-down continues after a hold, and the frame of the hold. Set only if a file
-        /// must be reopened to continue.
+        /// The position at which the run-down continues after a hold, and the frame of the hold. It is nil unless the
+        /// segment's file must be reopened to continue.
         var resumed: (place: RunDownPlace, heldAt: FrameIndex)?
     }
 
@@ -102,13 +102,13 @@ package struct RunDownPlayer: Sendable {
         let until: FrameIndex
     }
 
-    /// The position at which the run-down was held.
+    /// The position at which the run-down was held, and the frame at which the hold began.
     struct Held: Sendable {
         var place: RunDownPlace
         let frame: FrameIndex
-        /// Whether another scene is on air.
+        /// Whether another scene is on air instead of the held segment.
         var isCutAway = false
-        /// The file, reopened at the position of the hold.
+        /// The segment's file, opened once more at the position of the hold; nil unless another scene is on air.
         var again: ClipID?
     }
 
@@ -117,7 +117,8 @@ package struct RunDownPlayer: Sendable {
     package internal(set) var state = State.idle
     var place: RunDownPlace?
     var upcoming: Upcoming?
-    /// Set only while `upcoming` is nil.
+    /// The segment that is tried next after no file could be opened; nil otherwise. It is set only while `upcoming` is
+    /// nil.
     var rest: Rest?
     var held: Held?
     /// Whether the next segment must begin at the next frame.
@@ -137,7 +138,7 @@ package struct RunDownPlayer: Sendable {
     private static let mostFading = 8
     /// The view that went on air last, and the path of the file in that view.
     var shown: (layout: SceneLayout, path: String?)?
-    /// How many views of the segment were shown before the one on air.
+    /// How many views of the current segment were shown before the view that is on air.
     var view: Int64 = 0
     /// The changes that an operator has scheduled, by frame.
     var cuts: [(frame: FrameIndex, fade: Int64)] = []
@@ -166,12 +167,13 @@ package struct RunDownPlayer: Sendable {
         }
         collect(frame)
         defer { actions = [] }
-        // If a view is replaced at the same frame, it is never visible.
+        // If several views are put on air at `frame`, only the last of them becomes visible. The other actions are
+        // removed.
         let last = actions.lastIndex(where: \.isShow)
         return actions.enumerated().filter { !$1.isShow || $0 == last }.map(\.element)
     }
 
-    /// The segment that is running, held, or being opened; nil if the player is not running.
+    /// The number of the segment that is running, held, or being opened; nil if the player is not running.
     package var currentSegment: Int? {
         switch state {
         case .idle, .over: nil
@@ -243,7 +245,8 @@ extension RunDownPlayer {
         actions.append(.show(showing, at: frame))
     }
 
-    /// The index of the segment's view that went on air last; nil if that view belongs to another segment.
+    /// The index of the view of `segment` that has the same scene and file as the view that went on air last; nil if
+    /// there is no such view.
     func seenView(of segment: RunDown.Segment) -> Int? {
         guard let shown else { return nil }
         return segment.views.firstIndex { $0.layout == shown.layout && path(in: $0, of: segment) == shown.path }

@@ -35,7 +35,7 @@ package struct RunDownReader: NodeReader {
         "name", "source", "scene", "switch", "every", "order", "file", "in", "duration", "frames", "transition",
         "audio",
     ]
-    /// All keys.
+    /// All words that can be keys in a run-down.
     static let words = Set(keys + segmentKeys + transitionKeys + SceneLayout.keys + SceneLayout.Inset.keys)
 
     let known: Known

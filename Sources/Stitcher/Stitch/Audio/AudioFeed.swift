@@ -40,7 +40,8 @@ final class DemuxedAudio: AudioFeed {
     private static let stride = Duration.seconds(5)
 
     /// Creates a feed of the packets of `source`, from shortly before `start` on. `start` is in ticks of the stream. If
-    /// `start` is at the beginning of the file, the last packets of `before` are included as well.
+    /// `start` is at the beginning of the file, the last packets of `before` are included as well; `before` is the file
+    /// whose audio `source` continues.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, from start: Int64
     ) throws {

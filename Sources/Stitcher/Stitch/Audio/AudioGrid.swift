@@ -12,16 +12,16 @@ internal import Media
 struct AudioGrid {
     /// The audio of one clip, with times in samples.
     struct Piece {
-        /// The range of the clip's frames if no frame is moved.
+        /// The range of the clip's frames in the result, in samples, if no frame is moved.
         var range: Range<Int64>
         /// What must be added to a position in the clip's file to get its position in the result, if no frame is moved.
         var shift: Int64
         /// The difference between this clip's shift and the previous clip's shift, if this clip's audio continues the
         /// previous clip's audio; otherwise nil.
         var continuation: Int64?
-        /// The duration of the clip's transition.
+        /// The duration of the transition from the previous clip to this clip, in samples.
         var lead: Int64
-        /// The range of the audio in the clip's file.
+        /// The range of the audio in the clip's file, in samples.
         var available: Range<Int64>
         /// The clip's packets; empty if they cannot be copied.
         var packets: [IndexedSample]
@@ -97,8 +97,8 @@ struct AudioGrid {
         rules.mode != .encode && stretch.allSatisfy { !pieces[$0].packets.isEmpty } && length(stretch) >= rules.rate
     }
 
-    /// Ranges of clips in which the audio of each clip continues the audio of the previous clip without a gap between
-    /// packets.
+    /// The stretches: ranges of clips in which the audio of each clip continues the audio of the previous clip without
+    /// a gap between packets.
     private var stretches: [Range<Int>] {
         var found: [Range<Int>] = []
         for clip in pieces.indices {
@@ -120,8 +120,9 @@ struct AudioGrid {
         return Self.modulo(distance) == 0 && start(clip) + continuation <= last.pts + Self.step
     }
 
-    /// The stretch whose packets determine the grid, so that these packets are not moved. It is the first stretch that
-    /// is long enough for its frames to be moved; if no stretch is long enough, it is the longest one.
+    /// Returns the stretch (one of ``stretches``) whose packets determine the grid, so that these packets are not
+    /// moved. It is the first stretch that is long enough for its frames to be moved; if no stretch is long enough, it
+    /// is the longest one.
     private func anchor(_ stretches: [Range<Int>]) -> Range<Int>? {
         let found = stretches.filter(isCopyable)
         return found.first { length($0) >= rules.longest } ?? found.max { length($0) < length($1) }
@@ -159,8 +160,8 @@ struct AudioGrid {
         }
     }
 
-    /// Copies the packets of a stretch if they can be joined to new packets at both ends; the first clip gets the shift
-    /// `shift`. Returns whether they were copied.
+    /// Copies the packets of the clips in `stretch` if they can be joined to new packets at both ends; the first clip
+    /// gets the shift `shift`. Returns whether the packets were copied.
     @discardableResult
     private mutating func copy(_ stretch: Range<Int>, _ shift: Int64, _ move: Int64) -> Bool {
         let before = (moves, shifts)

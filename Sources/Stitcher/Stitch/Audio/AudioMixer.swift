@@ -9,7 +9,7 @@ struct AudioMixer {
     private let format: AudioFormat
     private let sources: [StitchSource]
     private var readers: [Int: AudioReader] = [:]
-    /// The end of the range that was requested last.
+    /// The end of the last range that was mixed, in samples of the result; nil before the first one.
     private var end: Int64?
 
     init(_ plan: AudioPlan, _ format: AudioFormat, _ sources: [StitchSource]) {

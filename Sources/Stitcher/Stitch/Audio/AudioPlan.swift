@@ -40,7 +40,7 @@ struct AudioPlan: Equatable {
 
     /// The audio of one clip.
     struct Clip: Equatable {
-        /// The range of the clip's frames.
+        /// The range of the clip's frames in the result, in samples.
         let range: Range<Int64>
         /// What must be added to a position in the audio of the clip's file to get the position in the result.
         let shift: Int64
@@ -82,13 +82,14 @@ struct AudioPlan: Equatable {
     /// For each clip: by how many samples its frames are later than their frame rate requires, because its audio is
     /// copied.
     private(set) var moves: [Int64] = []
-    /// The packets, in order and without a gap.
+    /// The runs of packets of which the audio track consists, in order. Only if ``hasHoles`` is set, there can be gaps
+    /// between them.
     private(set) var spans: [Span] = []
     /// For each clip: why its audio is re-encoded; nil for a clip whose packets are copied, apart from its ends.
     private(set) var reasons: [String?] = []
     /// The number of samples of the result.
     let count: Int64
-    /// Whether gaps between the packets are allowed.
+    /// Whether gaps between the runs of packets in ``spans`` are allowed.
     private(set) var hasHoles = false
 
     /// The duration of a fade from or to silence, if a file has no audio beyond the cut: too short to be noticed, and
@@ -205,7 +206,8 @@ struct AudioPlan: Equatable {
 
     private static func spans(_ grid: AudioGrid, _ pieces: [AudioGrid.Piece], _ count: Int64) -> [Span] {
         let step = AudioGrid.step
-        // Begins with the packet before the first packet that is played, because the decoder needs it.
+        // The position of the first packet of the result. It is the packet before the first packet that is played,
+        // because the decoder needs it.
         var position = grid.phase - (grid.phase > 0 ? 2 : 1) * step
         var spans: [Span] = []
         for (clip, packets) in grid.copies.enumerated() {

@@ -14,7 +14,7 @@ final class AudioReader {
     private let format: AudioFormat
     /// Decoded audio that can still be requested.
     private var kept: [AudioBuffer] = []
-    /// The position at which the decoded audio ends; nil before the first sample.
+    /// The position, in samples of `format`, at which the decoded audio ends; nil before the first sample.
     private var decodedEnd: Int64?
     private var hasEnded = false
 
@@ -22,8 +22,8 @@ final class AudioReader {
     /// times are in milliseconds, and a margin.
     private static let tolerance = Duration.milliseconds(5)
 
-    /// A reader of the audio of `source`, from `position` on. If `before` is given, the audio of `source` continues the
-    /// audio of `before`.
+    /// A reader of the audio of `source`, from `position` on. `before` is the file whose audio the audio of `source`
+    /// continues; nil if there is no such file.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, format: AudioFormat,
         from position: Int64
@@ -70,7 +70,7 @@ final class AudioReader {
             do {
                 try feed.sendNext(to: decoder)
             } catch is AudioFeedFailure {
-                // Silence replaces the packet that the decoder refused.
+                // The failure is ignored: `read(_:)` returns silence in place of the packet that the decoder refused.
             }
         case .ended:
             append(try resampler.flush())

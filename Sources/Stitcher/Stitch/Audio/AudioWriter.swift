@@ -16,7 +16,7 @@ final class AudioWriter {
     /// The clips whose packets are copied together with their frames.
     private let joint: Set<Int>
 
-    /// The packets of each span.
+    /// The packets of each span that are in the file so far.
     private var packets: [[IndexedSample]]
     /// The progress: `span` is the number of the span that is being written, `copied` is the number of its packets that
     /// are copied, and `fed` is the position up to which samples were passed to the encoder.
@@ -72,7 +72,7 @@ final class AudioWriter {
     }
 
     private func number(of clip: Int) -> (span: Int, packets: Range<Int>)? {
-        // Spans before the current one are complete.
+        // Only the current span and later ones are searched, because the spans before the current one are complete.
         for number in span..<plan.spans.count {
             if case .copied(clip, let packets) = plan.spans[number] { return (number, packets) }
         }
