@@ -50,9 +50,10 @@ extension Channel {
         }
     }
 
-    /// Sets up the recordings that begin with the program. If the setup in the record directory fails, and `canLack` is
-    /// true or there is a recording in the second directory, the program begins without it, and the setup is retried in
-    /// the background.
+    /// Sets up the recordings that begin with the program. If the recording in the record directory cannot be set up,
+    /// and `canLack` is true or the recording in the second directory was set up, the program begins without the first
+    /// recording, and its setup is retried in the background. With a second recording alone, an error of the
+    /// configuration is thrown nevertheless.
     func prepare(
         _ configuration: ChannelConfiguration.Recording, in places: RecordingPlaces, canLack: Bool
     ) throws(ChannelFailure) {
@@ -79,8 +80,8 @@ extension Channel {
         return try Recording(configuration, in: place, of: program)
     }
 
-    /// After `failure`, schedules further attempts in the background to set up the recording. Returns false, and does
-    /// nothing, if the channel has another recording.
+    /// After `failure`, schedules further attempts in the background to set up the recording in the record directory.
+    /// Returns false, and does nothing, if the record directory has another recording.
     private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
         let logger = configuration.logger(logger)
         let isLacking = recordings.first.lack("\(failure)") { [weak self] in
@@ -138,7 +139,8 @@ extension Channel {
             keyframes: rendition?.encoder ?? program.keyframes, ledger: resources.ledger, queues: resources.queues,
             clock: clock, logger: configuration.logger(logger))
         recorded.rendition = rendition
-        // Each of two directories is to have room for the complete recording, even if both are on one disk.
+        // The second directory's recording has its own name in the space ledger, so that each directory has room for
+        // the complete recording, even if both are on one disk.
         if configuration.beside != nil { recorded.owner = "\(name) (second directory)" }
         guard !configuration.sources.isEmpty else { return recorded }
         recorded.sources = program.recordedSources

@@ -27,7 +27,7 @@ extension Channel {
 
     /// Starts the recording in the second directory of `configuration` while the channel is on air, if there is such a
     /// directory. If this fails and `isRetried` is set, it is retried in the background. Blocks until the directory has
-    /// answered, for at most 10 s. Returns whether the channel is recorded there.
+    /// answered, for at most 10 s. Returns whether the channel is recorded in the second directory.
     @discardableResult
     func startSecond(of configuration: ChannelConfiguration.Recording, isRetried: Bool) -> Bool {
         recordings.adopt(secondDirectory: configuration.also)
@@ -39,7 +39,7 @@ extension Channel {
             if isRetried { lackSecond(second, because: failure) }
             return false
         } catch {
-            // There is a recording already, or the program is over.
+            // The slot refused the start: there is a recording in the second directory already, or the program is over.
             return recordings.second.current != nil
         }
     }
@@ -60,18 +60,19 @@ extension Channel {
                     return logger.warning(
                         "the recording in \(second.directory) continues with its earlier settings: \(failure)")
                 }
-                // An error means that there is no current recording.
+                // An error means that there is no current recording to stop.
                 try? recordings.second.stop()
                 lackSecond(second, because: failure)
             }
         } catch {
-            // There was no recording in a second directory, an operator is starting one, or the program is over.
+            // Nothing is to be done: there was no recording in a second directory, an operator is starting one, or the
+            // program is over.
         }
     }
 
     /// Sets up the recording `second`, in `place` if that is prepared already. Without `canWait`, a recording that
-    /// would have to wait for disk space is refused. Throws an error if the disk takes longer than 10 s, also for the
-    /// free space, which is read without a limit otherwise.
+    /// would have to wait for disk space is refused. Throws an error if the file system takes longer than 10 s for the
+    /// complete setup, which includes the query for free space.
     private func makeSecond(
         _ second: ChannelConfiguration.Recording, in place: Result<RecordingPlace, ChannelFailure>? = nil,
         canWait: Bool = true
@@ -89,7 +90,7 @@ extension Channel {
     }
 
     /// After `failure`, schedules further attempts in the background to set up the recording `second`. Does nothing if
-    /// there is one already.
+    /// there is a recording in the second directory already.
     private func lackSecond(_ second: ChannelConfiguration.Recording, because failure: ChannelFailure) {
         let logger = second.logger(logger)
         let isLacking = recordings.second.lack("\(failure)") { [weak self] in

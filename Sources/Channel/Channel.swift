@@ -49,9 +49,10 @@ package final class Channel: Sendable {
 
     /// Prepares the record directories, opens inputs and encoder, and asks the storage guards whether there is enough
     /// space. Nothing is on air yet. Blocks until the inputs answer, or until `opening` is cancelled. Throws
-    /// ``ChannelFailure``. With `canLackRecording`, the channel is opened even if its recording cannot be set up;
-    /// setting up the recording is then retried in the background. The same happens if the recording in the second
-    /// directory cannot be set up, or only that one can.
+    /// ``ChannelFailure``. With `canLackRecording`, the channel is opened even if no recording can be set up; the setup
+    /// is then retried in the background. If only one of two recordings can be set up, the channel is opened in any
+    /// case, unless the failure of the first one is an error of the configuration; the setup of the other recording is
+    /// retried.
     package init(
         _ configuration: ChannelConfiguration, resources: HostResources = HostResources(),
         opening: ChannelOpening? = nil, canLackRecording: Bool = false, logger: Logger
@@ -95,8 +96,8 @@ package final class Channel: Sendable {
             }
             try add(definitions)
         } catch {
-            // Inputs and outputs are closed, because the next attempt needs their ports and devices. Streams are
-            // finished, because a stream and its encoder retain each other until then.
+            // Inputs and outputs are closed, because the next attempt to open the channel needs their ports and
+            // devices. Streams are finished, because a stream and its encoder retain each other until then.
             program.stop()
             for stream in [hub] + streams.values { stream.finish() }
             throw error

@@ -85,8 +85,8 @@ package struct ChannelListening: InputOpener {
     ) throws(ChannelFailure) -> any MediaSource {
         let published = try source(at: location, needs: options.needs, clock: clock, logger: logger)
         let own = SourceOpening(logger: logger)
-        // If the channel's opening is cancelled, this source must be cancelled, too. A caller that passes its own
-        // `opening` cancels the source through that.
+        // If the opening of the channel is cancelled, the source that is opened here must be cancelled, too. A caller
+        // that passes its own `opening` cancels the source through that.
         if opening == nil { whenGivenUp { own.cancel() } }
         let opening = opening ?? own
         do throws(IngestError) {

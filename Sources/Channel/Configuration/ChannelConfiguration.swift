@@ -89,7 +89,8 @@ package struct ChannelConfiguration {
         package var whenOff = WhenOff.keep
         /// The settings of the source's audio until an operator changes them.
         package var audio = Fader.Settings()
-        /// In an offline render, the time between the beginning of the show and the beginning of this file.
+        /// If this source is a file of an offline render: the time between the beginning of the show and the beginning
+        /// of the file.
         package var lead = Duration.zero
 
         /// Creates the source `name`, which reads `input`; without a name, the address is the name.

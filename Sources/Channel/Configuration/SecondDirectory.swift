@@ -36,8 +36,8 @@ extension ChannelConfiguration.Recording {
         "\(second) and \(first) are the same directory, or one is in the other"
     }
 
-    /// Returns `logger` for the lines of this recording. If there are two directories, the lines name the recording's
-    /// own.
+    /// Returns `logger` for the log lines of this recording. If there are two record directories, each line names the
+    /// directory of this recording.
     func logger(_ logger: Logger) -> Logger {
         guard also != nil || beside != nil else { return logger }
         var logger = logger

@@ -92,7 +92,7 @@ struct SeparateAudio {
         if case .opened(let source) = source { source.description.isLive } else { true }
     }
 
-    /// A snapshot.
+    /// A snapshot of the audio input's status.
     var status: SourceStatus {
         switch source {
         case .opened(let source): source.status

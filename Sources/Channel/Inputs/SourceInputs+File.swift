@@ -46,7 +46,7 @@ extension SourceInputs: PlayedFile {
                 return state.file.isClosed
             }
             if isClosed { return }
-            // The visible frame stays until the file delivers a frame from the new position.
+            // Reopens the file at the new position. The visible frame stays until the file delivers a frame from there.
             source(0).stop()
             source(0).start()
         }

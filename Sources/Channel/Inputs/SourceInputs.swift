@@ -29,7 +29,7 @@ final class SourceInputs: ProgramSource {
         var file = FilePlace()
         /// Returns whether the input on air is wanted at present; nil if the input is always kept ready.
         var isWanted: (@Sendable () -> Bool)?
-        /// The counts of feeds that were removed.
+        /// The sums of the frame and sample counts of all feeds that were removed.
         var delivered = FeedStatus()
     }
 
@@ -88,7 +88,8 @@ final class SourceInputs: ProgramSource {
             slate?.stop()
         }
         stop()
-        // An input or slate that was just being opened during the first call is stopped by this second call.
+        // An input or slate that was just being opened when `stop()` ran above is stopped when `stop` runs again, after
+        // all work that is queued now.
         choice.afterwards(stop)
     }
 
@@ -205,8 +206,8 @@ extension SourceInputs {
             wanted: bus.packets,
             clock: clock)
         bus.add(feed)
-        // An input that was closed in the meantime gets no feed: otherwise frames of this opening would be attributed
-        // to a later opening.
+        // An input that was closed since it was opened gets no feed: otherwise frames of this opening would be
+        // attributed to a later opening.
         let (isTaken, old) = state.withLock { state -> (Bool, SourceFeed?) in
             isWanted() ? (true, state.replaceFeed(of: index, by: feed)) : (false, feed)
         }

@@ -114,7 +114,7 @@ final class SourceSwitch: Sendable {
     /// Whether the input should be open.
     func isOpen(_ input: Int) -> Bool { state.withLock { $0.selector.isOpen(input) } }
 
-    /// A snapshot.
+    /// A snapshot of the switch: which input is on air, why, and what was on air before.
     var status: SelectionStatus {
         state.withLock { state in
             var status = state.status
@@ -208,8 +208,8 @@ final class SourceSwitch: Sendable {
             state.withLock { $0.told[input].isConnected = true }
             handle(.connected(input, at: now), sources)
         }
-        // Frames that are skipped without being decoded show that the source is alive. They count as soon as one
-        // decoded frame is available to be shown.
+        // Frames that an input skips without decoding them show that the input is alive. They count as video that
+        // arrives now, as soon as one decoded frame of the input is available to be shown.
         guard let newest = report.newest else { return }
         if report.skipped != told.report.skipped {
             handle(.video(input, at: now), sources)
@@ -222,8 +222,8 @@ final class SourceSwitch: Sendable {
         for action in state.withLock({ $0.selector.handle(event) }) {
             switch action {
             case .open(let input, let decoding):
-                // The input might be reopened while it is still closing. Its present state is stored, so that this
-                // state is not reported as a change.
+                // The input might be reopened while it is still closing. Its present state is stored as already
+                // reported, so that this state is not reported to the selector as a change.
                 let report = sources.report(of: input, at: now)
                 state.withLock { $0.told[input] = Told(report: report) }
                 sources.open(input, decoding)

@@ -49,7 +49,7 @@ final class HashedSink: ProgramSink {
                 lines: "# frame, MurmurHash3 of its Y, Cb and Cr\n"))
     }
 
-    /// Creates a new file. A channel that is reopened must not overwrite its earlier hashes.
+    /// Creates a new file for the hashes, and overwrites none: a channel that is reopened must keep its earlier hashes.
     private static func create(_ path: String) throws(FileFailure) -> FileDescriptor {
         for attempt in 0..<1000 {
             do throws(FileFailure) {

@@ -44,7 +44,7 @@ extension Passthrough: SwitchedSources {
             switch next {
             case .source(let input):
                 air.splicer.show(input)
-                // The slate stays on air until the input's first keyframe.
+                // The slate is not closed now, but at the first keyframe of `input`: it stays on air until then.
                 if slate != nil { air.closing.insert(slateIndex) }
             case .slate: showSlate(in: &air)
             }
@@ -179,7 +179,7 @@ extension Passthrough {
         func finish() {}
     }
 
-    /// Describes why no slate can replace an input with these tracks; nil if a slate can.
+    /// Describes why no slate can replace an input with the tracks of `stream`; nil if a slate can.
     static func refusal(of stream: StreamDescription) -> String? {
         switch stream.video?.codec {
         case .h264: nil

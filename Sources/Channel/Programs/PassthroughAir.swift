@@ -31,7 +31,7 @@ struct PassthroughAir {
     /// Counts of the published packets.
     private(set) var status = PassthroughStatus()
     private(set) var rate = MeasuredRate()
-    /// The first packet's decoding time, in nanoseconds.
+    /// The decoding time of the first packet that went on air, in nanoseconds.
     private var first: Int64?
     /// The tracks of the input that was on air last; nil before the first input.
     private(set) var shown: StreamDescription?
@@ -66,9 +66,9 @@ struct PassthroughAir {
         if isCurrent(turn) { splicer.restart(turn.index) }
     }
 
-    /// Takes packets of an input whose times have been converted. The packets go on air together or not at all; packets
-    /// of a turn that has ended are dropped. Returns the packets that go on air now. `isOver` is true if the program
-    /// has lasted for `limit` and must end. `slate` is the index of the slate.
+    /// Takes packets of an input whose times have been converted. Packets of a turn that has ended are dropped, and
+    /// packets that arrive before the program has begun are kept. Returns the packets that go on air now. `isOver` is
+    /// true if the program has lasted for `limit` and must end. `slate` is the index of the slate.
     mutating func take(
         _ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: Timestamp, until limit: Duration?, slate: Int
     ) -> (packets: [EncodedPacket], isOver: Bool) {

@@ -108,8 +108,9 @@ package final class RecordingSlot: Sendable {
         do {
             recording = try make()
         } catch {
-            // The phase changes in one step. Otherwise a start on another thread could read the phase in between, and
-            // would not find the recording that is to be retried.
+            // If a recording was to be retried before, this failed start continues its retries. The phase changes in
+            // one step. Otherwise a start on another thread could read the phase in between, and would not find the
+            // recording that is to be retried.
             let next = lack.map { Lack("\(error)", $0.make) }
             let isLacking = state.withLock { state -> Bool in
                 guard case .starting = state.phase else { return false }
@@ -219,8 +220,8 @@ package final class RecordingSlot: Sendable {
     /// The stream that `recording` records.
     private func stream(of recording: Recording) -> PacketStream { recording.stream ?? hub }
 
-    /// Must be called while the state is locked, so that the group is entered before another thread can see that the
-    /// recording has ended.
+    /// Counts `recording` among those that have not finished their work. Must be called while the state is locked, so
+    /// that the group is entered before another thread can see that the recording has ended.
     private func end(_ recording: Recording, _ state: inout State) {
         state.ending.append(recording)
         group.enter()

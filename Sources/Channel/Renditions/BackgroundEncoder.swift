@@ -36,7 +36,7 @@ final class BackgroundEncoder: KeyframeRequester {
         /// Whether jobs that were not encoded yet are dropped.
         var isCancelled = false
         var failure: String?
-        /// The index of the newest frame that arrived after the failure.
+        /// The index of the newest frame that arrived after the encoder failed.
         var lastLost: Int64?
     }
 
@@ -44,7 +44,7 @@ final class BackgroundEncoder: KeyframeRequester {
     struct Name {
         /// The name in sentences, such as `the recording of a source`.
         let subject: String
-        /// The name of its threads.
+        /// The name of the encoder's threads.
         let thread: String
     }
 

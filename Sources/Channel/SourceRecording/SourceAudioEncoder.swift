@@ -26,7 +26,7 @@ final class SourceAudioEncoder: SourceCoding {
         var isOver = false
         var status = EncoderStatus()
         var failure: String?
-        /// The end of the newest audio that arrived after the failure, in samples of the program.
+        /// The end of the newest audio that arrived after the encoder failed, in samples of the program.
         var missing: Int64?
         var completion: (@Sendable () -> Void)?
     }
