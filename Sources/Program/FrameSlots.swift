@@ -96,8 +96,8 @@ package struct FrameSlots: Sendable {
     /// frame.
     private func phase(_ time: Int64) -> Int64 { time - (time + (time < 0 ? -length : length) / 2) / length * length }
 
-    /// Returns a frame's distance from the slot after the last one, with the jitter of its timestamp reduced. `off` is
-    /// the distance with full jitter.
+    /// Returns a frame's distance from the slot after the last one, in nanoseconds, with the jitter of its timestamp
+    /// reduced. `off` is this distance before the jitter is reduced.
     private func smoothed(_ off: Int64) -> Int64 {
         guard let expected, !isReference, change.magnitude <= UInt64(Self.steadiest) else { return off }
         let slack = length * Self.slack / 1000

@@ -81,8 +81,8 @@ struct LiveVideo {
     /// Records that the whole backlog has been decoded.
     mutating func markCaughtUp() { backlog = .decoded }
 
-    /// Returns when the program should begin: when the first waiting frame is due that is not late at `now`; nil
-    /// without such a frame.
+    /// Returns when the program should begin: the due time of the first waiting frame that still leaves the program
+    /// time to prepare at `now`, see ``LiveFrames/firstMoment(after:due:)``; nil without such a frame.
     mutating func firstMoment(after now: Timestamp) -> Timestamp? {
         let times = times
         return frames.firstMoment(after: now) { Self.due($0, by: times) }
@@ -112,7 +112,7 @@ struct LiveVideo {
         return choice
     }
 
-    /// Returns the frame that was chosen last, again.
+    /// Chooses for program frame `index` the frame that was chosen last, as a repetition.
     mutating func current(for index: FrameIndex, on line: ClockLine) -> LiveFrames.Choice? {
         frames.choose(for: index, on: line) { _ in nil }
     }
@@ -129,7 +129,7 @@ struct LiveVideo {
     /// When the source last sent video, as far as this is known at `now`; nil before its first frame. While the program
     /// is blocked and requests no frames, each frame that the source delivers counts.
     mutating func newestVideo(at now: Timestamp) -> Timestamp? {
-        // The value is stored, so that it never goes back when the program requests frames again.
+        // ``newest`` is raised and stored, so that the result never goes back when the program requests frames again.
         if let last = newest, let delivered, let looked, now - looked > Self.standstill {
             newest = max(last, delivered)
         }

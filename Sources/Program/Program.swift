@@ -136,7 +136,8 @@ package final class Program: Sendable {
             bus.announce(index)
             if bus.isOver { break }
             if let cue = bus.takeCue(for: index) { air.begin(cue, at: cue.frame) }
-            // The scene may be the same, but a source in it may have switched to another input, which has another feed.
+            // The scene's main feed is read for each frame. Even in the same scene, a source may have switched to
+            // another input, which has another feed.
             let scene = air.inForce(at: index)
             if scene.mainFeed !== followed {
                 followed = follow(scene.mainFeed, besides: followed, &pace.reference)
@@ -158,7 +159,7 @@ package final class Program: Sendable {
         }
         if isStopped.load(ordering: .relaxed) { ending = .stopped }
         if let rest = air.rest(upTo: audioEnd) { try encode(rest) }
-        // An encoder may still hold seconds of frames, so this can take long.
+        // The encoder is flushed. It may still hold seconds of frames, so this can take long.
         try heartbeat.resting { try sink.finish() }
         return ending
     }

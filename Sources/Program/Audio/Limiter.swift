@@ -29,7 +29,7 @@ struct Limiter {
     private var held: [[Float]]
     /// How many output samples must still be left out, because their positions are before the first input sample.
     private var owed = Limiter.delay
-    /// Whether the last audio was passed in with `alone`, so that it is left unchanged.
+    /// Whether `alone` was true in the last call of ``limit(_:alone:)``.
     private var wasAlone = true
     private let format: AudioFormat
 
@@ -83,7 +83,8 @@ struct Limiter {
     /// permitted factor to ``needed``. Returns false if all of these samples can stay unchanged; ``needed`` is then not
     /// written.
     private mutating func note(_ count: Int, alone: Bool) -> Bool {
-        // The last samples of the previous input are examined only now, because their neighbors have just come.
+        // The last samples of the audio that the previous call added are examined only now, because the samples after
+        // them have just come.
         let first = Self.delay - Self.reach
         let earlier = min(Self.reach, count)
         let (from, to) = (wasAlone ? earlier : 0, alone ? earlier : count)
@@ -144,7 +145,8 @@ struct Limiter {
 
     private mutating func nextGain(_ needed: Float) -> Float {
         // A peak counts if it needs a lower gain than is permitted now, or a gain that the rising gain would exceed
-        // within a window. So the permitted gain is never exceeded, and it seldom changes.
+        // within a window. So the gain never exceeds what a peak needs, and a peak that does not count does not change
+        // it.
         if needed < 1, needed <= allowed + Float(Self.window) * Self.release {
             allowed = min(allowed, needed)
             hold = Self.window

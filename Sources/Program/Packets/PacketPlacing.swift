@@ -91,7 +91,9 @@ package struct PacketPlacing {
         let passed = own - last.own
         let isLater = own + target > last.dts
         guard let offset = track.offset else { return isLater ? target : last.dts - own }
-        // The timestamps of another sender have no relation to the previous ones.
+        // The timestamps of another sender have no relation to those of the previous packet. The other sender's packet
+        // gets the program time that `target` gives or, if that is not later than the previous packet's decoding time,
+        // this decoding time.
         if passed < 0 || passed > jump { return isLater ? target : last.dts - own }
         if (target - offset).magnitude > UInt64(leap), isLater { return target }
         return max(min(max(offset, target - band), target + band), offset - passed / slew)

@@ -40,7 +40,8 @@ struct MixEffect {
     private(set) var scene: Scene
     private var compositor: Compositor?
     private var running: Running?
-    /// The last frame, without overlays. With a compositor, it is stored only if it was blended from two frames.
+    /// The last frame that the program showed, without overlays. With a compositor, it is stored only if it was blended
+    /// from two frames.
     private var last: VideoFrame?
     private var isBlended = false
     /// The frame of a stinger that is drawn in the current frame; nil without one.
@@ -52,8 +53,8 @@ struct MixEffect {
     /// The video that each visible source shows in the current frame. It is read only once per frame, because another
     /// thread may change it at any time.
     private var shown: [(source: Bus, video: Scene.Video?)] = []
-    /// The last frame of each visible source. It is repeated while the source changes to another input that has no
-    /// frame yet.
+    /// For each visible source, the last frame that it showed. The frame is repeated while the source changes to
+    /// another input that has no frame yet.
     private var standing: [(source: Bus, frame: VideoFrame)] = []
     private var mixer: Mixer
     /// The limiter of the mix; nil if the scene never changes, because its single source is played unchanged.
