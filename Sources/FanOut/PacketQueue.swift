@@ -249,8 +249,8 @@ extension PacketQueue.State {
     /// the first packet of the queue, and if `incoming` is a keyframe.
     fileprivate mutating func flush(incoming: EncodedPacket?, cause: DropCause) {
         let isIncomingKeyframe = incoming.map(policy.canBegin) ?? false
-        // When the connection is lost, a queued keyframe is useless if the frames after it were refused: viewers would
-        // see an old frame and then a gap.
+        // When the connection is lost, all packets are removed if the frames after the queued keyframe were refused:
+        // with this keyframe, viewers would see an old frame and then a gap.
         let isUseless = incoming == nil && policy.awaitsKeyframe
         let newest = isUseless ? nil : packets.lastIndex(where: policy.canBegin)
         let keepsFrom: Int

@@ -78,8 +78,8 @@ struct FailureRecord: Sendable {
         refusedUntil[same] = failure.kind == .refused ? again : nil
         let isLast = policy.attemptLimit.map { total > $0 } ?? false
         guard endpoint == .backup || usesBackup else { return Verdict(endpoint: same, due: again, isLast: isLast) }
-        // The other address has not just failed, so the shortest wait is enough before an attempt there. But if the
-        // failed peer did not answer, the wait is the same for both addresses.
+        // The other address has not just failed, so the shortest wait is enough before an attempt at that address. But
+        // if the failed peer did not answer, the wait is the same for both addresses.
         let short =
             failure.kind == .unreachable
             ? wait : policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)
@@ -93,7 +93,8 @@ struct FailureRecord: Sendable {
         return now - lastLive < policy.backoff.quickFor.inNanoseconds ? .justLost : .lostBefore
     }
 
-    /// Whether the primary address has failed often enough to use the backup. Attempts then alternate between both.
+    /// Whether the primary address has failed often enough to use the backup as well. Attempts then alternate between
+    /// both addresses.
     private var usesBackup: Bool { policy.hasBackup && atPrimary >= policy.backupAfter }
 
     private mutating func noteEndpoint(

@@ -120,7 +120,8 @@ extension OutputAttempts {
         return true
     }
 
-    /// Records that the attempt `number` has closed its listening socket. Returns the closure to call.
+    /// Records that the attempt `number` has closed its listening socket. If this is the newest attempt, returns
+    /// ``whenNotListening``, which the caller must call.
     mutating func stoppedListening(_ number: Int) -> (@Sendable () -> Void)? {
         guard number == newest else { return nil }
         hasStoppedListening = true
@@ -172,7 +173,8 @@ extension OutputAttempts {
 
     /// Records that no receiver of the attempt `number` waits for a keyframe any more.
     mutating func stopWaiting(_ number: Int) {
-        // A candidate that is ready to take over still waits for a keyframe, even if the attempt on air needs none.
+        // A candidate that is ready to take over still waits for a keyframe, even if no receiver of the attempt on air
+        // waits for one.
         guard case .live(let lane, let candidate) = phase, lane.number == number else { return }
         if case .ready = candidate { return }
         keyframes.stopWaiting()
@@ -198,8 +200,8 @@ extension OutputAttempts {
         aired.insert(next.endpoint)
         feed(next.packets)
         _ = packets.connected()
-        // The lock is still held during this call, because the output's own dispatch queue may drain this attempt as
-        // soon as the lock is released.
+        // The lock is still held while the next attempt goes live, because the output's own dispatch queue may drain
+        // this attempt as soon as the lock is released.
         next.attempt.goLive()
         return Change(retired: old, next: next, actions: actions)
     }
@@ -269,8 +271,8 @@ extension OutputAttempts {
             leave()
             return lane
         case .live(let lane, let candidate?) where candidate.lane.number == number:
-            // A ready candidate waited for a keyframe and no longer needs it. A receiver that needs a keyframe will ask
-            // for it again.
+            // The removed candidate was ready, and waited for a keyframe that it no longer needs. A receiver that needs
+            // a keyframe will ask for it again.
             if case .ready = candidate { keyframes.stopWaiting() }
             phase = .live(lane, nil)
             return candidate.lane

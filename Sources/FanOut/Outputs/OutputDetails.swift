@@ -92,7 +92,7 @@ extension OutputDetails: Codable {
 }
 
 extension OutputDetails.Receivers {
-    /// The names under which the properties are encoded, in the order of the properties.
+    /// The names under which the properties of ``OutputDetails/Receivers`` are encoded, in the order of the properties.
     private static func names(_ kind: Kind) -> [String] {
         switch kind {
         case .callers:
@@ -104,7 +104,7 @@ extension OutputDetails.Receivers {
 
     private static func keys(_ kind: Kind) -> [AnyCodingKey] { names(kind).map { AnyCodingKey($0) } }
 
-    /// The names for all kinds of receivers.
+    /// The names of the properties for all kinds of receivers.
     fileprivate static var allNames: [String] { Kind.allCases.flatMap(names) }
 
     fileprivate init?(from decoder: any Decoder) throws {

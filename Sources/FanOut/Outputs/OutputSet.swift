@@ -74,7 +74,7 @@ package final class OutputSet: Sendable {
         /// Outputs that must not start yet, because an output in `leaving` still uses their place, such as a port. See
         /// ``OutputPlace``.
         var held: [OutputSupervisor] = []
-        /// See ``OutputDefinition/registration``.
+        /// Keeps the ``OutputDefinition/registration`` of each output until the output has ended.
         var registrations: [ObjectIdentifier: any Sendable] = [:]
         var isRunning = false
         var isOver = false
@@ -84,7 +84,7 @@ package final class OutputSet: Sendable {
     private static let teardown = Duration.milliseconds(2600)
 
     private let stream: PacketStream
-    /// Additional encodings of the program, by name.
+    /// The streams of the program's additional encodings, by rendition name.
     private let renditions: [String: PacketStream]
     private let clock: any MonotonicClock
     private let timers: any OutputTimers

@@ -28,7 +28,7 @@ package struct OutputStateMachine: Sendable {
         case awaitsCallers(attempt: Int)
         /// The attempt failed and has ended.
         case failed(attempt: Int, OutputFailure, at: Int64)
-        /// The wait is over, and the attempt with this number must begin.
+        /// The wait before the next attempt is over, and the attempt with this number must begin.
         case retryDue(attempt: Int)
         /// The server asks the output to publish again at another address, which the output can use.
         case reconnectRequested(attempt: Int, at: Int64)
@@ -115,7 +115,7 @@ package struct OutputStateMachine: Sendable {
     /// candidate ran.
     var hasUnmetRedirection = false
     var probes = 0
-    /// The times of the server's recent requests to publish at another address.
+    /// The times of the server's recent requests to publish at another address, in monotonic nanoseconds.
     var redirections: [Int64] = []
 
     /// Creates the state machine of an output that has not been started. `policy` says when it tries again.
