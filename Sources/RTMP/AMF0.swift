@@ -142,7 +142,7 @@ struct AMF0Reader {
         }
     }
 
-    /// An AMF3 value within AMF0 (3.1).
+    /// Reads an AMF3 value, to which AMF0 switches by a marker (3.1).
     private mutating func escaped() throws(Malformed) -> AMF0Value {
         var reader = AMF3Reader(bytes)
         defer { bytes = reader.bytes }

@@ -60,8 +60,8 @@ struct FLVReader {
         return try tracks(type: header & 0x0F, form: header >> 4)
     }
 
-    /// Skips a modifier and returns the packet type after it. A modifier changes a timestamp by less than a
-    /// millisecond.
+    /// Skips a modifier, and returns the packet type after it. Relay ignores modifiers, because a modifier changes a
+    /// timestamp by less than a millisecond.
     private mutating func modified() throws(FLVFailure) -> UInt8 {
         var count = Int(try byte()) + 1
         if count == 256 { count = (Int(try byte()) << 8 | Int(try byte())) + 1 }

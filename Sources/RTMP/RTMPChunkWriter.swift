@@ -68,7 +68,8 @@ package struct RTMPChunkWriter {
         buffer.append(payload, start..<payload.count, endsFrame: message.endsFrame)
     }
 
-    /// The time of the last message of this kind, if the next message can refer to it; nil if there is no such message.
+    /// The time, in milliseconds, of the last message of this kind, if the next message can refer to it; nil if there
+    /// is no such message.
     private func previous(_ kind: RTMPMessage.Kind) -> Int64? {
         switch kind {
         case .video: lastVideo

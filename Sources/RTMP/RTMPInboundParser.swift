@@ -49,9 +49,9 @@ package struct RTMPInboundParser {
     struct ChunkStream: Equatable {
         var type: UInt8 = 0
         var length = 0
-        /// The timestamp of the incomplete message, or of the last one.
+        /// The timestamp of the incomplete message, or of the last one, in milliseconds.
         var timestamp: UInt32 = 0
-        /// The time difference that applies if a header has no time.
+        /// The time difference, in milliseconds, that applies if a header has no time.
         var delta: UInt32 = 0
         /// The extended timestamp of the current message, which headers of type 3 should repeat; nil if the message has
         /// no extended timestamp.
@@ -64,7 +64,8 @@ package struct RTMPInboundParser {
         /// The number of bytes of the incomplete message that were received so far.
         var received: Int { body.count + skipped }
 
-        /// Appends to the body. Its memory grows with the received bytes, at most to the message's length.
+        /// Appends bytes to the message's body. The body's memory grows with the received bytes, at most to the
+        /// message's length.
         mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
             let needed = body.count + bytes.count
             if needed > body.capacity { body.reserveCapacity(max(needed, min(length, 2 * needed))) }
@@ -103,7 +104,8 @@ package struct RTMPInboundParser {
         messageBytes = streams.values.reduce(0) { $0 + $1.body.count }
     }
 
-    /// Number of bytes buffered until more arrive; at most the limit plus a header.
+    /// Number of bytes that are buffered until more arrive: those of incomplete messages, at most ``Limits/heldBytes``,
+    /// and those of an incomplete header.
     var heldBytes: Int { header.count + replay.count + messageBytes }
 
     /// Parses all of `bytes` and returns the messages that are now complete.
@@ -185,7 +187,7 @@ package struct RTMPInboundParser {
         body.count < 4 ? nil : body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// Discards an incomplete message.
+    /// Discards the incomplete message of the chunk stream `id`.
     private mutating func discard(_ id: Int) {
         messageBytes -= streams[id]?.body.count ?? 0
         streams[id]?.body = []
@@ -252,7 +254,8 @@ extension RTMPInboundParser {
                 replay = Array(header[end...])
             }
         }
-        // A new message has all the properties of the last one, including the time difference.
+        // A header of type 3 that begins a new message gives it the time difference of the last message of this chunk
+        // stream.
         if !isContinued { stream.timestamp &+= stream.delta }
         return true
     }

@@ -102,8 +102,9 @@ package final class RTMPSession {
         try read("publish", until: { rtmp.pointee.m_bPlaying != 0 }) { _ in }
     }
 
-    /// Does the same as `RTMP_ConnectStream`, but stores the server's reason. It stops when the server sends `_error`,
-    /// because the server will not change its answer. `saw` is called with each command.
+    /// Reads messages and passes them to librtmp, as `RTMP_ConnectStream` does, until `isDone` returns true. Stops when
+    /// the server sends an error, because the server will not change its answer, and stores the server's reason in
+    /// ``refusal``. `saw` is called with each other command.
     private func read(_ step: String, until isDone: () -> Bool, saw: ([UInt8]) -> Void) throws(OutputFailure) {
         var packet = RTMPPacket()
         while !isDone() {
@@ -112,7 +113,7 @@ package final class RTMPSession {
             defer { RTMPPacket_Free(&packet) }
             if let command = command(in: packet) {
                 if let message = RTMPStatusMessage(command: command), message.isError {
-                    // The message is hidden from librtmp, which would answer a login challenge by itself.
+                    // The error message is hidden from librtmp, which would answer a login challenge by itself.
                     refusal = message
                     throw failure(step)
                 }

@@ -43,7 +43,7 @@ package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Cust
     package let maximumPlayers: Int
     let playKey: String?
 
-    /// Whether both addresses have the same direction, application and stream.
+    /// Whether this address and `other` have the same direction, application and stream.
     package func hasSameStream(as other: RTMPListenURL) -> Bool {
         role == other.role && app == other.app && name == other.name
     }

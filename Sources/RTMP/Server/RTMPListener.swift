@@ -34,7 +34,7 @@ final class RTMPListener: Sendable {
     private struct Admission {
         /// The connection's number; nil if there are too many connections.
         let id: UInt64?
-        /// The connection that was closed to make room for this one.
+        /// The older connection that was closed to make room for the new one; nil if there was room.
         var evicted: (any Channel)?
     }
 

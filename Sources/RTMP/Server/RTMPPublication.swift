@@ -37,8 +37,8 @@ package final class RTMPPublication: Sendable {
     /// The client's IP address.
     package let address: String
     private let bytes = Atomic<UInt64>(0)
-    /// When data last arrived. While reading is paused, it is a time in the far future, so that the client does not
-    /// count as silent.
+    /// When data last arrived, in nanoseconds of `SystemClock`. While reading is paused, it is a time in the far
+    /// future, so that the client does not count as silent.
     private let lastReceived = Atomic<Int64>(SystemClock().now)
     /// Controls the connection, on the connection's event loop.
     private let control: @Sendable (RTMPPublication, Control) -> Void

@@ -2,9 +2,9 @@
 
 /// The stream that a client publishes or plays, to which its commands refer.
 struct RTMPRunningStream: Sendable, Equatable {
-    /// Its message stream.
+    /// The ID of the message stream on which the stream is published or played.
     let id: UInt32
-    /// Its name, as in ``RTMPStreamRequest/name``.
+    /// The stream's name, as in ``RTMPStreamRequest/name``.
     let name: String
 
     /// Whether `argument` of a command names this stream: by its message stream, or by its name. A command that names

@@ -118,7 +118,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
     }
 
-    /// Turns reading on or off. While it is off, data stays with the client.
+    /// Turns reading on or off. While reading is off, data stays with the client.
     private func read(_ isWanted: Bool) { try? context?.channel.syncOptions?.setOption(.autoRead, value: isWanted) }
 }
 
@@ -356,7 +356,8 @@ extension RTMPServerHandler {
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             try? channel.syncOptions?.setOption(.autoRead, value: true)
         } else {
-            // This closes only the channel's descriptor; the connection stays open.
+            // The player's socket has a descriptor of its own. So this closes only the channel's descriptor, and the
+            // connection stays open.
             context.close(promise: nil)
         }
         host.joined(player)

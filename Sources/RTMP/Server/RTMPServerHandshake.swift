@@ -56,7 +56,8 @@ struct RTMPServerHandshake {
 
     /// Returns S1 and S2. `first` is the client's C1.
     private mutating func reply(to first: [UInt8]) -> [UInt8] {
-        // A client whose version is not 0 can have included a digest; such a client also verifies ours.
+        // A client whose version is not 0 can have included a digest in C1. Such a client also verifies the digests of
+        // the server.
         if first[4..<8].contains(where: { $0 != 0 }) {
             for schema in Schema.allCases {
                 if let digest = schema.digest(in: first), let answer = reply(to: digest, schema) { return answer }
@@ -69,7 +70,7 @@ struct RTMPServerHandshake {
 
     private mutating func reply(to digest: [UInt8], _ schema: Schema) -> [UInt8]? {
         var first = random(Self.packetBytes)
-        // The time, and the version of a server that supports digests.
+        // S1 begins with the time 0 and the version of a server that supports digests.
         first.replaceSubrange(0..<8, with: [0, 0, 0, 0, 4, 5, 0, 1])
         let place = schema.place(in: first)
         guard let own = HMACSHA256.code(of: first[..<place.lowerBound] + first[place.upperBound...], key: Key.server)
@@ -82,7 +83,8 @@ struct RTMPServerHandshake {
         return first + filler + proof
     }
 
-    /// Random bytes; `count` is a multiple of eight, because the generator makes eight bytes with each system call.
+    /// Returns random bytes. `count` is a multiple of eight, because the generator makes eight bytes with each system
+    /// call.
     private mutating func random(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)

@@ -259,7 +259,8 @@ extension RTMPServerSession {
         _ action: RTMPStreamRequest.Action, _ values: [AMF0Value], _ stream: UInt32
     ) throws(Failure) -> Event? {
         guard phase == .connected else { throw Failure(description: "it asks for a second stream") }
-        // The argument follows the transaction ID and a null; for `play2` it is an object that contains the name.
+        // The command's argument follows the transaction ID and a null; for `play2` it is an object that contains the
+        // name.
         let argument = values.count > 3 ? values[3] : .null
         let name = argument.text ?? argument.text("streamName") ?? ""
         request = (action, stream)
