@@ -29,7 +29,8 @@ package final class DescriptorReserve: Sendable {
         var pauses: UInt64 = 0
         var nextReport = Int64.min
 
-        /// The number of descriptors that are kept free. Outputs of the configuration count even before they exist.
+        /// The number of descriptors that are kept free for inputs, recorders and outputs. Outputs of the configuration
+        /// count even before they exist.
         var kept: Int {
             let needed = max(configured.descriptors, DescriptorLimit.needed(counted.descriptors))
             let outputs = max(configured.outputs, counted.outputs)
@@ -65,8 +66,8 @@ package final class DescriptorReserve: Sendable {
     private let measure: @Sendable () -> Int?
     private let state = Mutex(State())
 
-    /// Creates a reserve that keeps nothing yet. `measure` returns the number of free descriptors, or nil if the number
-    /// is unknown. Connections are accepted if it is unknown.
+    /// Creates a reserve that keeps nothing yet. `measure` returns the number of free descriptors; while it returns
+    /// nil, the number is unknown, and connections are accepted.
     package init(
         clock: any MonotonicClock = SystemClock(), measure: @escaping @Sendable () -> Int? = { DescriptorLimit.free }
     ) {

@@ -11,7 +11,7 @@ package struct OptionList {
     private struct Pair {
         let name: String
         let value: String
-        /// The words for this option in an error.
+        /// How an error names this option without repeating it, such as `Option number 2 behind #`.
         var subject = "An option"
     }
 

@@ -51,8 +51,8 @@ extension TCPSocket {
         throw OutputFailure(.unreachable, step: "connect", reason: "\(name): \(sentence(failures))")
     }
 
-    /// Waits until an attempt succeeds or fails, or until `time`. Returns the socket of the successful attempt, and
-    /// removes the attempts that failed.
+    /// Waits until an attempt succeeds or fails, or until `time` (monotonic nanoseconds). Returns the socket of the
+    /// successful attempt, and removes the attempts that failed.
     private static func pollCandidates(
         _ candidates: inout [Candidate], _ race: inout AddressRace, _ failures: inout [(HostAddress, String)],
         until time: Int64

@@ -94,7 +94,7 @@ extension HTTPClient {
         let pipeline = channel.pipeline.syncOperations
         if let tls, let secured, case .tcp(let host, _, _) = endpoint.place {
             let address = HostAddress(literal: host, port: 0)?.networkBytes
-            // The server name extension does not allow IP addresses (RFC 6066, 3).
+            // An IP address is not sent in the server name extension, which does not allow IP addresses (RFC 6066, 3).
             try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: address == nil ? host : nil))
             try pipeline.addHandler(
                 TLSGuard(host: host, address: trust == .insecure ? nil : address, handshake: secured, ended: { _ in }))

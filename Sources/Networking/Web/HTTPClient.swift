@@ -158,7 +158,7 @@ extension HTTPClient {
         if !request.body.isEmpty || request.method != "GET" {
             headers.replaceOrAdd(name: "Content-Length", value: "\(request.body.count)")
         }
-        // Only one slash may stand between the two parts of the path.
+        // Only one slash may stand between the endpoint's path and the request's path.
         let base = endpoint.path.hasSuffix("/") ? String(endpoint.path.dropLast()) : endpoint.path
         let path = request.path.isEmpty ? endpoint.path : base + request.path
         let head = HTTPRequestHead(
