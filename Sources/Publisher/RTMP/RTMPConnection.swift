@@ -38,7 +38,7 @@ actor RTMPConnection: QueueActor {
     private let clock: any MonotonicClock
     private var outbound: OutboundBuffer
     private var lastProgress: Int64 = 0
-    /// When the round-trip time is measured next.
+    /// When the round-trip time is measured next, in nanoseconds of `clock`.
     private var nextMeasurement: Int64 = 0
     private var timeline = RTMPTimeline()
     private var chunks: RTMPChunkWriter
@@ -115,7 +115,7 @@ extension RTMPConnection {
         socket.setNonBlocking()
         writer.add(self)
         lastProgress = clock.now
-        // The closure keeps this connection in memory until the watch ends.
+        // The watch's closure keeps this connection in memory until the watch ends.
         watcher = writer.watcher
         watch = watcher?.add(socket.descriptor) { readiness in
             self.post { $0.ready(readiness) }
@@ -184,8 +184,8 @@ extension RTMPConnection {
         let isAll = packets.pop(upTo: room, into: &shared.batch)
         defer { shared.batch.removeAll(keepingCapacity: true) }
         if !playback.isWhole { shared.batch.removeAll { !playback.takes($0) } }
-        // Chunks that are shared with other connections contain no codec headers, so all tracks must be announced
-        // already.
+        // Chunks that connections share contain no codec headers. They can be used only if all tracks in `batch` were
+        // announced to this peer already.
         let isAnnounced = shared.batch.allSatisfy { $0.track != .data && streams.holds($0) }
         if isAll, isAnnounced, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) {
             return true

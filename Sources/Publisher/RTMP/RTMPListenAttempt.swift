@@ -180,7 +180,8 @@ extension RTMPListenAttempt {
         }
         guard mayServe else { return }
         phase = .draining
-        // If the output was removed, its offer is closed by now. If it was paused, no other output can take its place.
+        // From now on, this output does not keep another one from using the port. If this output was removed, its offer
+        // is closed by now. If it was paused, no other output can take its place.
         report.tell(.stoppedListening)
         for seat in seats { seat.connection.drain() }
         endIfDrained()

@@ -34,8 +34,8 @@ package final class RTMPOffer: Sendable {
 
     /// Offers the stream at `url` on `server`; `identity` is needed for TLS. `authorization` decides about each player
     /// that has the right key. `leaving` has the addresses of outputs that are about to end. Blocks until the port is
-    /// open. If only outputs in `leaving` prevent that, the port is opened later, by ``open()``. Throws if the port
-    /// cannot be opened, or if another output already offers this stream.
+    /// open. If only outputs in `leaving` keep the port from being opened, it is opened later, by ``open()``. Throws if
+    /// the port cannot be opened for another reason, or if another output already offers this stream.
     package init(
         _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity? = nil,
         authorization: RTMPAuthorization? = nil, leaving: Set<String> = []
@@ -63,7 +63,8 @@ package final class RTMPOffer: Sendable {
     func open() throws(OutputFailure) {
         guard state.withLock({ $0.registration == nil && !$0.isClosed }) else { return }
         let registration = try register()
-        // If the offer was closed meanwhile, the registration ends when this function returns.
+        // If the offer was closed while the port was opened, the registration is not stored, and ends when this
+        // function returns.
         state.withLock { if !$0.isClosed { $0.registration = registration } }
     }
 
