@@ -47,7 +47,7 @@ package enum ChapterTrack {
     static func mediaHeader(_ minf: inout BoxWriter) {
         minf.box("gmhd") { gmhd in
             gmhd.fullBox("gmin") { gmin in
-                // The graphics mode "dither copy" with the color gray.
+                // The graphics mode is "dither copy" with the color gray.
                 gmin.u16(0x40)
                 for _ in 0..<3 { gmin.u16(0x8000) }
                 gmin.zeros(4)

@@ -48,8 +48,8 @@ extension IndexedTrack {
         self.layout = layout
         samples = Self.samples(table, zero: table.start + layout.mediaTime - facts.offset)
         let limit = facts.timescale * TrackFacts.longestTime
-        // In real files ticks are not shorter than this limit allows. Times can then be converted between the ticks of
-        // two tracks without overflow.
+        // The track's ticks must not be shorter than this limit allows, as they are not in real files. Times can then
+        // be converted between the ticks of two tracks without overflow.
         guard layout.timescale <= 1 << 24, samples.allSatisfy({ $0.pts.magnitude <= limit }) else {
             throw MP4Failure(description: "its times are absurd")
         }
@@ -63,7 +63,7 @@ extension IndexedTrack {
             return
         }
         var children = entry.body
-        // The fixed fields of a VisualSampleEntry (12.1.3).
+        // The fixed fields of a VisualSampleEntry have 78 bytes (ISO/IEC 14496-12, 12.1.3).
         let fields = try children.take(78)
         let boxes = try children.boxes()
         coding = Array(fields) + boxes.filter { $0.type != "btrt" }.flatMap(\.whole)

@@ -11,8 +11,8 @@ package struct TrackClock {
     /// Creates a clock with `timescale` ticks per second, for a track that begins at 0.
     package init(timescale: UInt32) { timeBase = TimeBase(1, Int32(clamping: timescale)) }
 
-    /// Converts `time`, a time of `packet`, to ticks of the track. The time since the program's start is converted, so
-    /// that rounding errors do not add up.
+    /// Converts `time`, a time of `packet`, to ticks of the track. The complete time since the program's start is
+    /// converted, and not the time since the previous packet, so that rounding errors do not add up.
     package func ticks(_ time: Int64, _ packet: EncodedPacket) -> Int64 { packet.timeBase.rescale(time, to: timeBase) }
 
     /// The table entries of `packets`. `next` is the packet that follows them, if it is known.

@@ -16,7 +16,7 @@ package struct TrackFacts: Sendable, Equatable {
     package var offset: Int64
     /// The duration of the visible part, in ticks.
     package var shown: Int64
-    /// The sample duration that occurs most often.
+    /// The sample duration that occurs most often, in ticks.
     package var sampleDuration: Int64
     /// The ticks from the first visible sample to the last one.
     package var lastSample: Int64

@@ -4,9 +4,9 @@
 /// end of the file.
 package struct FragmentIndex {
     private struct Entry {
-        /// The keyframe's presentation time on the timeline of its track.
+        /// The keyframe's presentation time on the timeline of its track, in ticks of the track.
         var time: Int64
-        /// The offset of the keyframe's fragment in the file.
+        /// The offset of the keyframe's fragment in the file, in bytes.
         var offset: Int64
         /// The keyframe's number among the samples of its fragment. The first sample has the number 1.
         var sample: UInt32

@@ -29,7 +29,7 @@ package struct FragmentedClip {
         }
 
         /// The table entries of the samples `taken`. The last sample lasts until the next fragment begins. If two files
-        /// are joined at that point, that may be longer than the sample's own duration.
+        /// are joined at the beginning of that fragment, that may be longer than the sample's own duration.
         private func entries(_ taken: Range<Int>) -> [SampleEntry] {
             var entries = samples[taken].map { SampleEntry($0, from: samples[0].dts) }
             if taken.upperBound < samples.count {

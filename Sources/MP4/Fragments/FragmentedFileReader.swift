@@ -89,10 +89,10 @@ package struct FragmentedFileReader {
             mediaEnd: Self.headSize + Int64(movie.count))
     }
 
-    /// Searches for the next complete fragment after damaged bytes, and adds it to `file`. Returns whether there was
-    /// one. Without this search, one damaged sector would make everything after it unreadable.
+    /// Searches for the next complete fragment after damaged bytes, and adds it to `file`. Returns whether a fragment
+    /// was found. Without this search, one damaged sector would make all fragments after it unreadable.
     private func resynchronise(_ file: inout FragmentedFile) throws -> Bool {
-        // The type of a box is stored four bytes after the beginning of the box.
+        // The search finds the type of a box, which is stored four bytes after the beginning of the box.
         let mark = Array("moof".utf8)
         let damage = file.mediaEnd
         let limit = min(size, damage + searchLimit)
@@ -121,8 +121,8 @@ package struct FragmentedFileReader {
         return false
     }
 
-    /// Adds the fragment at `offset` like ``fragment(at:_:)``, but returns nil for damaged bytes instead of throwing.
-    /// It still throws a read error of the disk, because the bytes after it may be intact.
+    /// Adds the fragment at `offset` like ``fragment(at:_:)``, but returns nil for damaged bytes instead of throwing. A
+    /// read error of the disk is still thrown, because the bytes after `offset` may be intact.
     private func wholeFragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
         do {
             return try fragment(at: offset, &file)
@@ -158,7 +158,9 @@ package struct FragmentedFileReader {
         return bytes.count == Int(length) ? bytes : nil
     }
 
-    /// Adds the fragment at `offset` to `file`, and returns the offset of its end; nil if the fragment is incomplete.
+    /// Adds the fragment at `offset` to `file`, and returns the offset of its end. Returns nil if there is no
+    /// complete fragment at `offset`, or if the fragment has lost media or does not continue the times of the previous
+    /// fragment. Throws ``MP4Failure`` if the fragment's boxes are damaged.
     private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
         // The headers of `mfhd` and `mdat` are checked before the whole `moof` is read. Bytes that only look like a
         // `moof` must not cause a large read, and several such positions may refer to the same media.
