@@ -170,9 +170,9 @@ package final class Channel: Sendable {
         return status
     }
 
-    /// Ends all outputs and recordings at the same time, so that a slow one does not delay the others. If the end was
-    /// requested, this blocks for at most about ``teardown``. If the program ended by itself, the recorder gets the
-    /// time that it needs to finish its files.
+    /// Ends all outputs and recordings at the same time, so that a slow output or recording does not delay the others.
+    /// If the end was requested, this blocks for at most about ``teardown``. If the program ended by itself, the
+    /// recorder gets the time that it needs to finish its files.
     private func endConsumers(isProgramOver: Bool) {
         let endAskedAt = endAskedAt.withLock { $0 }
         // If the service is stopped or restarted, or if the source failed, the same program might continue later.
@@ -214,7 +214,7 @@ extension Channel {
     }
 
     /// Replaces the output `name` by the output that `address` describes, under the same name. Throws the same errors
-    /// as ``add(address:name:)``; nothing has changed in that case.
+    /// as ``add(address:name:)``; after an error, the old output is unchanged.
     package func replace(_ name: String, by address: String, isPaused: Bool = false) throws {
         let output = try OutputSpecification(requested: address)
         let next = try definition(of: output, name: name, origin: .api, replacing: name)
@@ -258,7 +258,7 @@ extension Channel {
         if idle.isEmpty { logger.info("no output has given up or was refused: nothing to try again for \(cause)") }
         for output in idle {
             logger.notice("tried again because of \(cause)", metadata: ["output": "\(output.name)"])
-            // The error of an output that was removed in the meantime is ignored, because such an output needs no
+            // An error means that the output was removed after the list of outputs was read. Such an output needs no
             // retry.
             try? outputs.retryNow(output.name)
         }

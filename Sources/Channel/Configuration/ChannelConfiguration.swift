@@ -81,11 +81,11 @@ package struct ChannelConfiguration {
         /// The name that scenes, logs and the status use.
         package var name: String
         package var input: InputLocation
-        /// The inputs that replace `input` while it delivers nothing, in order of preference.
+        /// The inputs that replace ``input`` while ``input`` delivers nothing, in order of preference.
         package var backups: [InputLocation] = []
-        /// How the source chooses between these inputs.
+        /// How the source chooses between ``input`` and ``backups``.
         package var selection = SourceSelector.Options()
-        /// What happens to a file while it is neither visible nor audible.
+        /// What happens to the source's input, if that is a file, while the source is neither visible nor audible.
         package var whenOff = WhenOff.keep
         /// The settings of the source's audio until an operator changes them.
         package var audio = Fader.Settings()
@@ -107,8 +107,8 @@ package struct ChannelConfiguration {
         package var inputs: [InputLocation] { [input] + backups }
         package var inputNames: [String] { [name] + backups.map(\.description) }
 
-        /// Whether a recording of the source can contain the packets of its inputs, because these packets can be kept
-        /// while their frames are decoded. This requires that all inputs are live and none is a device.
+        /// Whether a recording of the source can contain the packets of its inputs, because the packets can be kept
+        /// while their frames are decoded. This is the case if all inputs are live and none is a device.
         package var canKeepPackets: Bool { inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice } }
     }
 
@@ -130,7 +130,7 @@ package struct ChannelConfiguration {
     package var stingers: [StingerSpecification] = []
     /// The run-down that a program with scenes plays by itself.
     package var runDown: RunDown?
-    /// The directory of the run-downs that the API loads, and of their files.
+    /// The directory of the run-downs that the API loads, and of the files that these run-downs play.
     package var runDownDirectory: String?
     /// The source whose audio a program with scenes plays.
     package var audioChoice = Director.AudioChoice.follow

@@ -19,8 +19,8 @@ package struct OutputSpecificationError: Error, Equatable, CustomStringConvertib
 package struct OutputSpecification {
     /// The address as configured, without the options and with secrets inserted. It must not be shown.
     package let text: String
-    /// The address and the options' values with secrets inserted, so that this text changes when a secret changes. It
-    /// must not be shown.
+    /// The address and the options' values with secrets inserted. So this text changes when a secret changes. It must
+    /// not be shown.
     package let identity: String
     /// The output's name, unique among the outputs; nil means that the name is made from the protocol and a number.
     var name: String?
@@ -67,8 +67,8 @@ package struct OutputSpecification {
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
-            // A backup is refused for an output that listens: such an output never fails, so it would never switch to
-            // the backup.
+            // A backup is refused if the address or the backup listens: an output that listens never fails, so it would
+            // never switch to a backup.
             guard address.destination.listening == nil, self.backup?.destination.listening == nil else {
                 throw OutputSpecificationError(
                     "backup= is for outputs that call: rtmp-listen:// and SRT with mode=listener wait to be called.")
@@ -127,7 +127,7 @@ package struct OutputSpecification {
 
     private static let queueRange = Duration.milliseconds(300)...Duration.seconds(60)
 
-    /// Returns the address and the options that follow it.
+    /// Returns the address in `text`, and the options after it.
     private static func split(_ text: String) -> (String, Substring) {
         guard let mark = text.indices.first(where: { text[$0] == "#" && !text[$0...].hasPrefix("#!") }) else {
             return (text, "")

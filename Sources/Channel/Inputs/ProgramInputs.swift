@@ -15,7 +15,7 @@ internal import Studio
 /// show (``OpenedSource``). All other sources are opened in parallel, each with its backups and a slate
 /// (``SourceInputs``).
 final class ProgramInputs: Sendable {
-    /// The parts that only a program with scenes has.
+    /// The director, the stingers and the slate, which only a program with scenes has.
     private struct Studio {
         let director: Director
         let stingers: [StingerReel]
@@ -95,7 +95,8 @@ final class ProgramInputs: Sendable {
     /// Closes the inputs, also when the program could not be created, so that no port or device stays occupied.
     deinit { stop() }
 
-    /// Opens all inputs, one after the other. Blocks until all answer. Throws ``ChannelFailure``.
+    /// Opens the inputs of all configured sources, one after the other. Blocks until all of them answer. Throws
+    /// ``ChannelFailure``.
     private static func open(
         _ configuration: ChannelConfiguration, listening: any InputOpener, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> [OpenedSource] {

@@ -100,8 +100,8 @@ struct SeparateAudio {
         }
     }
 
-    /// Adds the audio to `bus`, and describes it to the director as a source that is audible and never visible. For a
-    /// program of several sources.
+    /// Adds the audio to `bus`, and describes it to the director as a source that is audible and never visible. Used
+    /// for a program of several sources.
     func source(on bus: Bus) -> Director.Source {
         let own = Bus()
         own.show(Scene(layers: [], audio: [.feed(feed)]))

@@ -52,7 +52,8 @@ extension SourceInputs: PlayedFile {
         }
     }
 
-    /// Closes the file if it is no longer wanted, or reopens it if it is wanted again. Runs on the queue of `choice`.
+    /// Closes the file if `isWanted` returns false, or reopens it if `isWanted` returns true again. Runs on the queue
+    /// of `choice`.
     func checkFile() {
         let (place, feed) = state.withLock { ($0.file, $0.inputs[0].feed) }
         guard let isWanted = place.isWanted else { return }

@@ -153,8 +153,8 @@ extension SourceInputs {
     private func makeSource(
         _ index: Int, _ location: InputLocation, _ common: CommonBuffer?, _ listening: any InputOpener
     ) -> StandbySource {
-        // A backup (index > 0) always loops, because it must never end by itself. The first input loops only if that is
-        // configured.
+        // A backup (index > 0) always loops, because a backup must never end by itself. The first input loops only if
+        // the configuration says so.
         let options = IngestOptions(
             loop: (index > 0 || configuration.loops) && location.isLiveByNature != true, size: configuration.size,
             frameRate: configuration.frameRate)
@@ -250,8 +250,8 @@ extension SourceInputs: SwitchedSources {
     var isWanted: Bool { state.withLock { $0.isWanted }?() ?? true }
 
     func close(_ input: Int) {
-        // If an input is closed while it is on air, it is closed because it is not wanted. Its last frame stays on the
-        // bus.
+        // If an input is closed while it is on air, it is closed because it is neither visible nor audible. The input's
+        // last frame stays on the bus.
         let feed = state.withLock { $0.inputs[input].feed }
         if let last = feed?.newestFrame, scene(of: .source(input)) == bus.scene {
             bus.show(Scene(video: .still(last), audio: nil))

@@ -22,7 +22,7 @@ protocol SwitchedSources: AnyObject, Sendable {
     func close(_ input: Int)
     /// Puts an input or the slate on air instead of the previous one.
     func air(_ next: SourceSelector.OnAir)
-    /// Updates the scene of the input or slate on air if it has changed. Called after each check of the inputs.
+    /// Updates the scene of the input or slate on air if this scene has changed. Called after each check of the inputs.
     func refresh(_ onAir: SourceSelector.OnAir)
 }
 
@@ -75,7 +75,7 @@ final class SourceSwitch: Sendable {
     private let queue: DispatchQueue
     private let state: Mutex<State>
 
-    /// Creates a switch between the inputs of these names.
+    /// Creates a switch between the inputs with the names `names`.
     init(
         _ names: [String], options: SourceSelector.Options, channel: String, recordings: ChannelRecordings,
         clock: any MonotonicClock, logger: Logger
@@ -248,8 +248,8 @@ final class SourceSwitch: Sendable {
             }
             return state.status.onAir
         }
-        // If the same input as before goes on air, there was no switch: the input was closed only because it was not
-        // wanted.
+        // If the input that was on air last goes on air again, there was no switch: the input was closed only because
+        // it was not wanted.
         if name == before { return }
         recordings.noteEvent(
             "input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")

@@ -17,7 +17,7 @@ internal import Synchronization
 final class EncodedSlate: Sendable {
     /// Receives the packets of a slate.
     protocol Sink: PacketSink {
-        /// Announces a slate whose packets have this description.
+        /// Announces a slate whose packets have the tracks of `description`.
         func begin(_ description: StreamDescription)
     }
 
@@ -97,7 +97,7 @@ final class EncodedSlate: Sendable {
         Scene(video: slate.video(at: Timestamp(nanoseconds: clock.now)), audio: nil)
     }
 
-    /// Makes the slate in this format. If the slate's file cannot be read any more, makes color bars instead.
+    /// Makes the slate in the format `format`. If the slate's file cannot be read any more, makes color bars instead.
     private func slate(_ format: VideoFormat, on bus: Bus) throws -> Slate {
         let make = { [self] (choice: SlateSpecification) throws(ChannelFailure) in
             try Slate(choice, channel: channel, format: format, bus: bus, clock: clock, logger: logger)

@@ -15,7 +15,7 @@ final class HashedSink: ProgramSink {
         let hash: MurmurHash
         /// Lines that have not been passed to the disk queue yet.
         var lines = ""
-        /// The number of bytes that were written to the file or are queued for it.
+        /// The number of bytes of hashes that were written to the file or are queued for it.
         var position: Int64 = 0
         var isOver = false
     }
@@ -85,7 +85,7 @@ final class HashedSink: ProgramSink {
         try next.finish()
     }
 
-    /// Returns the hash of the rows of all planes, without the padding between the rows.
+    /// Returns the hash of the rows of all planes of `frame`, without the padding between the rows.
     private static func digest(of frame: VideoFrame, _ hash: MurmurHash) -> [UInt8] {
         frame.storage.withPlanes { planes in
             let (across, down) = ((frame.width + 1) / 2, (frame.height + 1) / 2)

@@ -64,7 +64,7 @@ extension Passthrough {
     func makeStandby(
         _ index: Int, _ location: InputLocation, _ listening: any InputOpener
     ) -> StandbySource {
-        // A backup (index > 0) always loops, because it must never end by itself.
+        // A backup (index > 0) always loops, because a backup must never end by itself.
         let (loops, clock, logger) = (index > 0 || configuration.loops, clock, logger)
         let needs = Self.neededTrack(of: configuration)
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
@@ -206,7 +206,7 @@ extension Passthrough {
         slate.start(like: shown?.video, into: SlateTap(self, hasAudio: hasAudio))
     }
 
-    /// Ends the slate, unless it was requested again in the meantime.
+    /// Ends the slate, unless the slate was requested again before this call.
     private func shutSlate() {
         airState.withLock { air in
             guard choice?.onAir != .slate else { return }

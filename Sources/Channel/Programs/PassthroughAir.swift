@@ -37,7 +37,7 @@ struct PassthroughAir {
     private(set) var shown: StreamDescription?
     /// Whether the program has begun. Packets that arrive before that, or before an input was chosen, are kept.
     var hasBegun = false
-    /// Inputs that are closed as soon as the input that replaces them is on air.
+    /// Inputs that are closed as soon as the input that replaces each of them is on air.
     var closing: Set<Int> = []
     /// When the leading track of each open input last delivered a packet.
     private(set) var newest: [Int: Timestamp] = [:]

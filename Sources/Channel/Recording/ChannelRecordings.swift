@@ -46,7 +46,7 @@ package final class ChannelRecordings: Sendable {
             guard error == .notRecording else { throw error }
             return try second.stop()
         }
-        // An error means that there is no recording in a second directory.
+        // An error means that there is no recording in a second directory to stop.
         try? second.stop()
     }
 

@@ -110,7 +110,7 @@ package final class IdleRetention: Sendable {
         }
     }
 
-    /// Does the same as ``configure(_:)``, but only if no rules are set now. This is the case if an earlier recording
+    /// Does the same as ``configure(_:)``, but only if no rules are set now. No rules are set if an earlier recording
     /// was refused; now the channel is open with `recording`. Returns the number of the rules that apply now, for
     /// ``confirm(_:)``.
     package func restore(_ recording: ChannelConfiguration.Recording?) -> Int {
@@ -118,8 +118,8 @@ package final class IdleRetention: Sendable {
         return state.withLock { $0.number }
     }
 
-    /// Applies all limits from now on, because the channel has recorded with the rules of this number. Does nothing if
-    /// other rules were configured since. Returns at once.
+    /// Applies all limits of the rules from now on, because the channel has recorded with the rules that have this
+    /// number. Does nothing if other rules were configured since. Returns at once.
     package func confirm(_ number: Int) {
         state.withLock { state in
             guard state.number == number else { return }
@@ -135,8 +135,8 @@ package final class IdleRetention: Sendable {
         if state.withLock({ $0.keepers.isEmpty }) { open(recording) }
         for keeper in state.withLock({ $0.keepers }) {
             do throws(FileFailure) {
-                // If another disk was mounted, the directory must be opened again: the open directory is on the earlier
-                // disk.
+                // If another disk was mounted, the check throws, and the record directory is opened again later: the
+                // open directory is on the earlier disk.
                 try keeper.place.directory.checkMount()
             } catch {
                 release()
@@ -150,9 +150,9 @@ package final class IdleRetention: Sendable {
         }
     }
 
-    /// If the catalogue was written after the keepers read it, ends the keepers; new ones are created after a pause.
-    /// The keepers' knowledge of uploads can be outdated, because another process can record and upload in the same
-    /// directory.
+    /// If the catalogue was written after `keepers` read it, stops the present retention; new retention objects are
+    /// created after a pause. What the present ones know of uploads can be outdated, because another process can record
+    /// and upload in the same directory.
     private func forgetOldAnswers(_ recording: ChannelConfiguration.Recording) {
         let (isOpen, stamp) = state.withLock { (!$0.keepers.isEmpty, $0.stamp) }
         guard isOpen, CatalogueStamp(in: recording.directory) != stamp else { return }

@@ -119,7 +119,7 @@ package final class Recording: SceneRecording {
 
     /// Sets the recording up, and asks the storage guard whether there is enough space. The guard queries the file
     /// system, so the call blocks as long as the file system does. Nothing is recorded yet. Throws ``ChannelFailure``
-    /// for rules that contradict each other. Also throws it for a full disk, but only if the channel has no outputs.
+    /// for rules that contradict each other and, if the channel has no outputs, for a full disk.
     init(
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(ChannelFailure) {

@@ -9,9 +9,9 @@ package import Upload
 
 /// The reason why a recording was not started or stopped.
 package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
-    /// There is a recording, or a recording is being started.
+    /// The slot has a recording already, or a recording is being started.
     case alreadyRecording
-    /// There is no recording.
+    /// The slot has no recording.
     case notRecording
     /// The program has ended.
     case over
@@ -31,7 +31,7 @@ package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
 /// After a recording was stopped, it can still close its file and upload while the next recording runs. All calls may
 /// be made on any thread.
 package final class RecordingSlot: Sendable {
-    /// A recording that is wanted but could not be set up, and the closure that sets it up.
+    /// A recording that is wanted but could not be set up: the reason, and the closure that sets the recording up.
     private final class Lack: Sendable {
         let reason: String
         let make: @Sendable () throws -> Recording
@@ -248,7 +248,8 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// Whether there is a recording, or one is wanted or being set up, or a stopped one has not finished its work.
+    /// Whether there is a recording, or a recording is wanted or being set up, or a stopped recording has not finished
+    /// its work.
     package var isBusy: Bool {
         state.withLock { state in
             switch state.phase {

@@ -220,7 +220,7 @@ extension BackgroundEncoder {
         }
     }
 
-    /// Logs how many frames were dropped since this function last logged any, but at most every 10 s.
+    /// Logs how many frames were dropped since the last such log message, but at most every 10 s.
     private func tellOfDrops(_ told: inout Int, _ tellAt: inout Int64) {
         let dropped = dropped
         guard dropped > told, clock.now >= tellAt else { return }
