@@ -69,8 +69,8 @@ struct AudioStore {
         return (AudioBuffer(position: range.lowerBound, format: format, channels: channels), silence)
     }
 
-    /// Drops the audio before `position`, because it will not be played. Does nothing if `position` is not after
-    /// ``consumed``.
+    /// Drops the audio before `position`, because this audio will not be played. Does nothing if `position` is not
+    /// after ``consumed``.
     mutating func skip(to position: Int64) {
         guard position > consumed else { return }
         drop(before: position)

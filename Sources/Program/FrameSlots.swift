@@ -14,9 +14,9 @@ package import Media
 /// frames.
 package struct FrameSlots: Sendable {
     /// A frame can be assigned to the slot after the last one if its distance from that slot is at most this much, in
-    /// thousandths of a frame. The first number is for ordinary sources, the second for the reference source. The third
-    /// is for the first frame of a new reference source: the program's clock measures the distance of this frame from
-    /// the nearest slot.
+    /// thousandths of a frame: `reach` for ordinary sources, `reachOfReference` for the reference source.
+    /// `reachOfFirst` is for the first frame of a new reference source: the program's clock measures the distance of
+    /// this frame from the nearest slot.
     private static let reach: Int64 = 530
     private static let reachOfReference: Int64 = 900
     private static let reachOfFirst: Int64 = 500

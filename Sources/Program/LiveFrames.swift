@@ -23,9 +23,9 @@ struct LiveFrames {
     /// The number of frames that were dropped because too many frames waited, or because a newer frame was already due,
     /// too.
     private var lost = 0
-    /// How often the previous frame was shown again.
+    /// How often the frame that was shown last was shown again for a program frame.
     private(set) var repeated = 0
-    /// How often the previous frame was shown again because the frame that was due had not arrived.
+    /// How often the frame that was shown last was shown again because the frame that was due had not arrived.
     private(set) var late = 0
     /// `last` is when the newest frame that the program has reached was due. `interval` is the time between the due
     /// times of the previous frame and of this frame.

@@ -14,15 +14,15 @@ struct LiveVideo {
         case decoded
     }
 
-    /// While the backlog is being decoded, the previous frame is repeated for at most this long.
+    /// While the backlog is being decoded, the frame that was shown last is repeated for at most this long.
     private static let patience = Duration.milliseconds(300)
     private static let lateness = Duration.milliseconds(100)
-    /// If the program has not requested a frame for this long, it counts as blocked.
+    /// If the program has not requested a frame for this long, the program counts as blocked.
     private static let standstill = Duration.milliseconds(100)
 
     /// The source's clock, which determines when each frame is due.
     var times: (any SourceTimes)?
-    /// When it was last certain that the source sends video.
+    /// The last moment at which it was certain that the source sends video.
     private var newest: Timestamp?
     /// When the source delivered its last frame, and when the program last requested a frame.
     private var delivered: Timestamp?
@@ -39,9 +39,9 @@ struct LiveVideo {
 
     /// The number of frames that were never shown.
     var dropped: Int { frames.dropped }
-    /// How often the previous frame was shown again.
+    /// How often the frame that was shown last was shown again for a program frame.
     var repeated: Int { frames.repeated }
-    /// How often the previous frame was shown again because the frame that was due had not arrived.
+    /// How often the frame that was shown last was shown again because the frame that was due had not arrived.
     var late: Int { frames.late }
     /// The frame that was chosen last; nil before the first one.
     var shown: VideoFrame? { frames.current }

@@ -5,7 +5,7 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// The program's status as operators see it.
+/// The status of a program as operators see it.
 package struct ProgramStatus: Sendable, Codable {
     /// The number of frames that were on air.
     package var frames: Int64 = 0
@@ -172,7 +172,7 @@ package final class Program: Sendable {
     }
 
     /// Waits until a scene has something to show. Returns this scene and the moment at which the program begins; nil if
-    /// nothing comes.
+    /// the program ends first, or if the only scene of a program ends without a frame.
     private func waitForStart() -> (Scene, Timestamp)? {
         var gone: Scene?
         var latest: Int64?

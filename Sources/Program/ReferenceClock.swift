@@ -35,8 +35,8 @@ package struct ReferenceClock: Sendable {
     private static let integral = proportional * proportional / 4
     /// The maximum change of the clock's rate per nanosecond.
     private static let acceleration = 100e-6 / 1e9
-    /// While the phase is larger than this, in nanoseconds, the clock only reduces the phase. The estimate of the
-    /// cadence does not change meanwhile.
+    /// While the magnitude of the phase is larger than this, in nanoseconds, the clock only reduces the phase. The
+    /// estimate of the cadence does not change meanwhile.
     private static let cadencePhase = 5_000_000.0
     /// The cadence is the fraction by which the reference's frames really come faster than their timestamps show;
     /// negative if they come more slowly. This is its maximum magnitude.

@@ -81,8 +81,8 @@ package final class SourceFeed: SourceSink {
     /// Creates an empty buffer for a program with these formats. If `leads` is true and the source is live, the
     /// program's clock follows this source even while the source is not shown. `standsUnseen` pauses a paced source
     /// while it is neither visible nor audible. If `keepsPackets` is not nil, a live source's packets are stored, too,
-    /// until the program reaches their times; the value is the delay with which the source is shown. Packets are stored
-    /// only while `wanted` is on.
+    /// until the program reaches their times; the value of `keepsPackets` is the delay with which the source is shown.
+    /// Packets are stored only while `wanted` is on.
     package init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
         standsUnseen: Bool = false, keepsPackets: Duration? = nil, wanted: PacketSwitch = PacketSwitch(),
@@ -336,7 +336,7 @@ extension SourceFeed: PacketTap {
     }
 
     /// Makes the packets that were already taken available again, from the newest keyframe on, for a consumer that
-    /// begins now.
+    /// begins with this call.
     package func rewindPackets() { packetBuffer?.rewind() }
 
     /// Drops the packets whose decoding times are before the program time `time`.

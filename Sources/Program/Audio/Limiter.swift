@@ -12,7 +12,7 @@ struct Limiter {
     /// The highest permitted amplitude. It is lower than -1 dBTP, because four times oversampling can underestimate a
     /// peak between samples. The difference is the maximum of this error for signals below 20 kHz.
     static let ceiling: Float = 0.86
-    /// The gain falls linearly over this many samples: 5 ms at 48 kHz.
+    /// The gain falls linearly to the value that a peak needs over this many samples: 5 ms at 48 kHz.
     private static let window = 240
     /// By how much the gain rises with each sample. It rises from 0 to 1 within 200 ms at 48 kHz.
     private static let release: Float = 1 / 9600
@@ -43,7 +43,7 @@ struct Limiter {
     private var place = 0
     /// How many values in ``ring`` are 1, counted back from the newest value to the first one that is not 1.
     private var ones = Limiter.window
-    // These arrays are kept between calls, so that a call does not allocate memory for them.
+    // This array and the next ones are kept between calls, so that a call does not allocate memory for them.
     private var needed: [Float] = []
     private var peaks: [Float] = []
     private var between: [Float] = []
@@ -94,8 +94,8 @@ struct Limiter {
             let near = channel[(first - Self.reach)...]
             var loudest: Float = 0
             for sample in near { loudest = max(loudest, abs(sample)) }
-            // In practice, the level between samples is at most twice the highest sample. So there is no peak if all
-            // samples are low.
+            // In practice, the level between samples is at most twice the highest sample. So a channel whose samples
+            // are all below half of the ceiling has no peak.
             guard loudest > Self.ceiling / 2 else { continue }
             if !isLoud {
                 needed.removeAll(keepingCapacity: true)

@@ -46,7 +46,7 @@ struct Mixer {
     /// The stores of feeds whose audio can be played later or earlier than it arrives.
     private var shifts: [(feed: SourceFeed, audio: AudioShift)] = []
     private var taken: [SourceFeed] = []
-    /// The audio of each source in the last frame, without a shift.
+    /// The audio of each source in the frame that was mixed last, without a shift.
     private var came: [(source: Bus, audio: AudioBuffer)] = []
     private var hasBegun = false
     /// Whether the last mix has at most one source, and the operator's gain leaves that source unchanged. The source

@@ -114,7 +114,8 @@ struct MixEffect {
         return last.map { .still($0) } ?? .scenes(SceneMix(scene))
     }
 
-    /// Returns the stinger's frame that was visible in the previous frame; nil without a stinger.
+    /// Returns the frame of a stinger that was visible in the previous frame, to fade it out during a new transition;
+    /// nil if no stinger was visible.
     private func leaving(at index: FrameIndex) -> Leaving? {
         if let covering { return Leaving(frame: covering, opacity: 1) }
         guard let running else { return nil }
@@ -173,7 +174,8 @@ struct MixEffect {
         return compositor?.blend(from, next, by: running.transition, progress: running.progress(at: index))
     }
 
-    /// Draws the visible overlays over `frame`, and then a stinger in front of them.
+    /// Draws the visible overlays over `frame`, and then in front of them the stinger, or the rest of an interrupted
+    /// one.
     private mutating func key(_ frame: inout VideoFrame?, at index: FrameIndex) {
         looks.removeAll(keepingCapacity: true)
         let named = inForce(at: index).overlays
@@ -197,8 +199,8 @@ struct MixEffect {
         }
     }
 
-    /// Stores `frame` as the last one and returns it. If `frame` is nil, returns the last one again if `holdsLast` is
-    /// true, and nil otherwise.
+    /// Stores `frame` as the last frame and returns it. If `frame` is nil, returns the last frame again if `holdsLast`
+    /// is true, and nil otherwise.
     private mutating func keep(_ frame: VideoFrame?) -> VideoFrame? {
         guard let frame else { return holdsLast ? last : nil }
         last = frame

@@ -89,8 +89,8 @@ private struct Path {
         }
     }
 
-    /// Returns the layers of `lead` in their order, and with them the layers that only `other` has. Each of these is
-    /// inserted directly in front of the same layer as in `other`.
+    /// Returns the layers of `lead` in their order, and with them the layers that only `other` has. Each layer that
+    /// only `other` has is inserted directly in front of the same layer as in `other`.
     private static func merged(_ lead: [Scene.Layer], _ other: [Scene.Layer]) -> [Scene.Video] {
         var order = lead.map(\.video)
         var place = 0
@@ -105,8 +105,8 @@ private struct Path {
         return order
     }
 
-    /// Whether the layers in this order look like `scene` if they have the placements of `scene`. The order may also
-    /// contain layers that fill the frame in `other`; these must be hidden completely.
+    /// Whether the layers in the order `order` look like `scene` if they have the placements of `scene`. `order` may
+    /// also contain layers that fill the frame in `other`; these must be hidden completely.
     private func shows(_ scene: Scene, in order: [Scene.Video], beside other: Scene) -> Bool {
         for (index, layer) in scene.layers.enumerated() {
             for above in scene.layers[(index + 1)...] where layer.placement.overlaps(above.placement) {
