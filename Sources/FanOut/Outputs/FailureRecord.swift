@@ -26,10 +26,11 @@ struct FailureRecord: Sendable {
     private var total = 0
     private var atPrimary = 0
     /// How many times in a row the output returned from its backup to the primary address and soon lost the connection
-    /// there.
+    /// at the primary address.
     private var earlyLosses = 0
     private var hasJustFailedBack = false
-    /// For each endpoint that refused the stream, the moment before which it is not tried again.
+    /// For each endpoint that refused the stream, the moment (monotonic nanoseconds) before which the endpoint is not
+    /// tried again.
     private var refusedUntil: [OutputEndpoint: Int64] = [:]
 
     init(policy: RetryPolicy) { self.policy = policy }

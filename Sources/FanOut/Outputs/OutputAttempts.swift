@@ -49,7 +49,7 @@ struct OutputAttempts {
     private var drops = DropLog()
     var machine: OutputStateMachine
     private(set) var retired: [OutputLane] = []
-    /// The target at which the server last asked the output to publish again.
+    /// The target to which the server redirected the output last; nil if no server did.
     var redirection: (any OutputTarget)?
     var failures = FailureLog()
     /// Closures to call when the output has ended.
@@ -156,8 +156,8 @@ extension OutputAttempts {
         return drops.join(queueDrops)
     }
 
-    /// Checks the drop counts of the output on air, and returns what to log about them. Called after a drop and at each
-    /// keyframe.
+    /// Compares the drop counts of the output on air with the earlier ones, and returns what to log about new drops.
+    /// Called after a drop and at each keyframe.
     mutating func noteDrops(at now: Int64) -> DropLog.Event? {
         guard case .live = phase else { return nil }
         return drops.note(queueDrops, at: now)
@@ -257,7 +257,7 @@ extension OutputAttempts {
     mutating func close() -> DropLog.Event? {
         phase = .ended
         let event = drops.leave(queueDrops)
-        // The queue's packets are kept if an earlier attempt still sends them.
+        // The packets in the queue are kept if an earlier attempt still sends them.
         if !retired.contains(where: { $0.packets === packets }) { packets.discard() }
         return event
     }

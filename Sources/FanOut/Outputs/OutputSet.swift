@@ -48,8 +48,8 @@ package enum OutputSetError: Error, Sendable, Equatable, CustomStringConvertible
     case unknown(String)
     /// The program is over, so outputs can no longer be changed.
     case over
-    /// The output with this name cannot be added, for this reason: it cannot carry the program's codecs, or its
-    /// rendition does not exist.
+    /// The output with this name cannot be added, because it cannot carry the program's codecs, or because its
+    /// rendition does not exist. `reason` says which.
     case refused(String, reason: String)
 
     package var description: String {
@@ -230,8 +230,8 @@ package final class OutputSet: Sendable {
     /// Puts a paused output on air again, beginning at the next keyframe.
     package func resume(_ name: String) throws(OutputSetError) { try output(name).resume() }
 
-    /// Makes an output try at once if it waits for its next attempt or has given up. If it is on air at its backup, it
-    /// probes its primary address at once.
+    /// Makes an output try at once if it waits for its next attempt or has given up. An output that is on air at its
+    /// backup probes its primary address at once.
     package func retryNow(_ name: String) throws(OutputSetError) { try output(name).retryNow() }
 
     /// Waits until all earlier calls for the output `name` have taken effect. This is quick, because it never waits for

@@ -23,7 +23,7 @@ package enum OutputState: Sendable, Equatable {
     case refused(until: Int64, cause: OutputFailure)
     /// The maximum number of attempts failed. The output makes no attempt until an operator asks for one.
     case givenUp(cause: OutputFailure)
-    /// An operator took the output off air, and it stays off air until the operator resumes it.
+    /// An operator took the output off air. The output stays off air until an operator resumes it.
     case paused
     /// The output has ended and will not start again.
     case stopped
