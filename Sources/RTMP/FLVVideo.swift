@@ -19,7 +19,7 @@ package struct FLVVideo: Sendable {
         ///
         /// The composition time is in milliseconds; the message's timestamp is the decoding time.
         case frame(SharedBytes, isKeyframe: Bool, isDisposable: Bool, compositionTime: Int32)
-        /// The stream with this configuration has ended: no packets of it follow.
+        /// The stream with the last configuration has ended: no packets of this stream follow.
         case end
     }
 

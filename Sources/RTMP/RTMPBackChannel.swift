@@ -71,7 +71,7 @@ package struct RTMPBackChannel {
         return answer
     }
 
-    /// Whether there are replies to send.
+    /// Whether there are replies to send to the peer.
     package var owesReplies: Bool { !owed.isEmpty }
 
     /// Returns the replies to send. Call it only when there is room to send them.

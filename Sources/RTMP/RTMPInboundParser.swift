@@ -77,7 +77,7 @@ package struct RTMPInboundParser {
     static let maximumHeldBytes = Limits.conversation.heldBytes + headerBytes
     /// The size of a basic header, a message header and an extended timestamp.
     private static let headerBytes = 3 + 11 + 4
-    /// If a header's time has this value, the actual time is in the extended field after the header (5.3.1.3).
+    /// If the time in a header has this value, the actual time is in the extended field after the header (5.3.1.3).
     private static let extendedMark: UInt32 = 0xFF_FFFF
 
     /// The current limits for the peer.

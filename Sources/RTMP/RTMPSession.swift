@@ -63,7 +63,8 @@ package final class RTMPSession {
     }
 
     deinit {
-        // Without a stream ID, RTMP_Close only closes the connection: relay sends the teardown itself, if there is one.
+        // Without a stream ID, `RTMP_Close` closes the connection and sends nothing. If a teardown is needed, relay
+        // sends it itself.
         rtmp.pointee.m_stream_id = 0
         RTMP_Close(rtmp)
         RTMP_Free(rtmp)
@@ -81,7 +82,7 @@ package final class RTMPSession {
     package func connect() throws(OutputFailure) {
         let command = RTMPConnectCommand(
             app: url.connectApp + login, target: url.connectURL + login, isEnhanced: isEnhanced)
-        // librtmp numbers its later commands from here on.
+        // This is the transaction ID of `connect`. librtmp numbers the commands after `connect` from here on.
         rtmp.pointee.m_numInvokes = Int32(RTMPConnectCommand.transaction)
         try withPacket(command.bytes, type: RTMP_PACKET_TYPE_INVOKE, channel: 3) { RTMP_Connect1(rtmp, &$0) }
         let size = withUnsafeBytes(of: UInt32(RTMPChunkWriter.chunkBytes).bigEndian) { Array($0) }

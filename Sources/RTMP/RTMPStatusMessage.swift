@@ -44,7 +44,7 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         ["netstream.record.", "netstream.play.", "netstream.seek."].contains { code.lowercased().hasPrefix($0) }
     }
 
-    /// Whether the server asks us to publish again, and accepts media until then (Enhanced RTMP v2, "Reconnect
+    /// Whether the server asks us to publish again. Until we do, the server accepts media (Enhanced RTMP v2, "Reconnect
     /// Request").
     package var isReconnectRequest: Bool { code == "NetConnection.Connect.ReconnectRequest" }
 

@@ -111,8 +111,8 @@ final class RTMPListener: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(DescriptorGate(reserve) { warning("RTMP: \($0)") })
-                    // After an accept that failed, for example with EMFILE, the next one waits a second. Otherwise the
-                    // thread would try without a pause, because the connection stays in the kernel's queue.
+                    // After an accept that failed, for example with EMFILE, the next accept waits a second. Otherwise
+                    // the thread would try without a pause, because the connection stays in the kernel's queue.
                     try pipeline.addHandler(AcceptBackoffHandler(shouldForwardIOErrorCaught: false))
                 }
             }
@@ -148,8 +148,8 @@ final class RTMPListener: Sendable {
             let oldest =
                 ofNetwork.count >= limits.waitingPerNetwork ? ofNetwork.first : isFull ? state.waiting.first : nil
             if let oldest {
-                // The oldest connection is closed, because it has had time to request a stream and has not done so. The
-                // newest connection can come from a real client.
+                // The oldest waiting connection is closed, because it has had time to request a stream and has not done
+                // so. The newest connection can come from a real client.
                 evicted = state.connections.removeValue(forKey: oldest)?.channel
                 state.waiting.removeAll { $0 == oldest }
                 state.closed[.crowded, default: 0] += 1
@@ -165,7 +165,8 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Records whether the connection waits for a request again, or has named an existing stream.
+    /// Records whether the connection `id` waits for a request, which it does at first and after each stream, or has
+    /// named an existing stream.
     func note(_ id: UInt64, isWaiting: Bool) {
         state.withLock { state in
             guard state.connections[id] != nil, state.connections[id]?.isWaiting != isWaiting else { return }
@@ -196,7 +197,7 @@ final class RTMPListener: Sendable {
         if isTurn { ask() }
     }
 
-    /// Reports that a decision was made or is no longer needed, and starts the next one.
+    /// Reports that a decision was made or is no longer needed, and starts the next decision in the queue.
     func decided() {
         let next = state.withLock { state in
             let next = state.undecided.popFirst()

@@ -68,8 +68,8 @@ package final class RTMPPublication: Sendable {
         SystemClock().now - lastReceived.load(ordering: .relaxed) >= time.inNanoseconds
     }
 
-    /// Ends the connection in favor of another client. Runs on the event loop; when it returns, the receiver has been
-    /// informed.
+    /// Ends the connection in favor of another client. Runs on the event loop. When this method returns, the receiver
+    /// of the stream knows that the publication has ended.
     func yield() { control(self, .end(.takenOver)) }
 
     /// Stops reading from the client until ``resume()``. Up to 64 KiB that were already read are kept here, and further

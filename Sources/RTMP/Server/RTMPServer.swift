@@ -149,7 +149,7 @@ package final class RTMPServer: Sendable {
         if let listener = try join(endpoint, at: place) { return listener }
         let result = opening.withLock { _ -> Result<RTMPListener, OutputFailure> in
             do throws(OutputFailure) {
-                // Another thread can have opened the port while this thread waited for the lock.
+                // Another thread may have opened the port while this thread waited for the lock.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
                 let listener = RTMPListener(
                     identity: identity, limits: limits, keys: keys, loop: Self.group.next(), reserve: reserve,
@@ -190,7 +190,7 @@ package final class RTMPServer: Sendable {
             if let closing = listener.closing { state.closings.append(closing) }
             return true
         }
-        // The lock must not be held here: on its own event loop, a channel closes at once and calls its observers.
+        // `state` must not be locked here: on its own event loop, a channel closes at once and calls its observers.
         if isLast { listener.close() }
     }
 

@@ -179,8 +179,8 @@ extension RTMPServerHandler {
         phase = .leaving
         held = ByteBuffer()
         deadline?.cancel()
-        // Further data is read and discarded: closing a socket with unread data sends a reset, because of which the
-        // client can lose the last message.
+        // Further data of the client is read and discarded: closing a socket with unread data sends a reset, because of
+        // which the client can lose the last message.
         read(true)
         let time = time ?? listener.limits.refusalTime
         guard time > .zero else { return finish() }
@@ -212,8 +212,8 @@ extension RTMPServerHandler {
         phase = .deciding(request, nil)
         read(false)
         guard listener.keys.isLimited(network) else { return examine(request) }
-        // If keys are guessed from a network, all of its clients must wait, even clients with the right key. The wait
-        // limits how many keys can be tried.
+        // The check of the key waits. If keys are guessed from a network, all of its clients must wait, even clients
+        // with the right key. The wait limits how many keys can be tried.
         deadline?.cancel()
         deadline = schedule(after: listener.limits.guessWait) { $0.examine(request) }
     }

@@ -137,8 +137,8 @@ package struct RTMPServerSession {
         switch message.type {
         case 4: control(message.body)
         case 5:
-            // The window has a minimum. With a window of a few bytes, each acknowledgement would cause another
-            // acknowledgement.
+            // The client's window is raised to a minimum. With a window of a few bytes, each acknowledgement would
+            // cause another acknowledgement.
             let window = message.body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
             if message.body.count >= 4 { windowBytes = max(1 << 14, min(window, Int(RTMPAnswers.windowBytes))) }
         case 6: answers.announceWindow()
@@ -216,8 +216,8 @@ extension RTMPServerSession {
             if transaction != 0 {
                 answers.result(transaction: transaction, name == "getStreamLength" ? 0 : nil)
             }
-        // While a player is on air, its output handles these commands. Before `play`, the commands have no effect on
-        // live media.
+        // These commands are ignored here. While a player is on air, its output handles them. Before `play`, they have
+        // no effect on live media.
         case "pause", "receiveAudio", "receiveVideo", "setBufferLength", "_result", "_error", "onStatus": break
         default:
             if transaction != 0 {
@@ -316,7 +316,8 @@ extension RTMPServerSession {
 
     private static func data(_ body: ArraySlice<UInt8>) -> RTMPPublishedMessage.Content? {
         guard body.count <= amfBytes else { return nil }
-        // `@setDataFrame` is a command to the server, and the data that it should store for players follows.
+        // If the message begins with `@setDataFrame`, a command to the server, the data that the server should store
+        // for players follows.
         let body = body.starts(with: setDataFrame) ? body.dropFirst(setDataFrame.count) : body
         let values = AMF0Reader.values(body)
         guard let name = values.first?.text, name.first != "@" else { return nil }

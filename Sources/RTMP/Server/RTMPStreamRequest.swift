@@ -76,7 +76,8 @@ package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, 
         self.app = Self.trimmed(app)
         self.name = Self.trimmed(name)
         query = nameQuery ?? appQuery ?? ""
-        // The client's name is written to logs and passed to authorization programs, so it has printable ASCII only.
+        // The client's name is written to logs and passed to authorization programs, so only its printable ASCII
+        // characters are kept.
         let printable = client.unicodeScalars.filter { (0x20..<0x7F).contains($0.value) }
         self.client = printable.prefix(100).reduce(into: "") { $0.unicodeScalars.append($1) }
         self.capabilities = capabilities
