@@ -6,7 +6,7 @@
 /// The caller asks ``next(at:)`` which attempt to start, and reports failures to ``failed(at:)``. Times are monotonic
 /// nanoseconds.
 struct AddressRace {
-    /// How long an attempt runs before the next one starts as well (RFC 8305, 5: 250 ms).
+    /// How long an attempt runs before the attempt to the next address starts as well (RFC 8305, 5: 250 ms).
     static let staggerNanoseconds: Int64 = 250_000_000
 
     private let count: Int

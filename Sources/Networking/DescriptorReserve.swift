@@ -77,8 +77,8 @@ package final class DescriptorReserve: Sendable {
 
     /// Keeps descriptors free for `outputs` outputs, or for the outputs that are counted now (``count(_:)``) if there
     /// are more of these. `limit` is the number of descriptors that the process may have, and `needed` is the number
-    /// that it needs for these outputs (``DescriptorLimit/needed(_:)``). At most half of the difference is kept free.
-    /// Otherwise a server would never accept a connection once all outputs are on air.
+    /// that it needs for these outputs (``DescriptorLimit/needed(_:)``). At most half of the difference between `limit`
+    /// and `needed` is kept free. Otherwise a server would never accept a connection once all outputs are on air.
     package func keep(forOutputs outputs: Int, needing needed: Int, of limit: Int) {
         state.withLock { state in
             state.limit = limit
@@ -86,7 +86,7 @@ package final class DescriptorReserve: Sendable {
         }
     }
 
-    /// Counts an output that needs this many descriptors, until the returned object is released.
+    /// Counts an output that needs `descriptors` descriptors, until the returned object is released.
     package func count(_ descriptors: Int) -> any Sendable { Registration(descriptors, in: self) }
 
     private func add(_ outputs: Int, _ descriptors: Int) {

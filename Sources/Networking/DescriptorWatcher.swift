@@ -43,7 +43,7 @@ package final class DescriptorWatcher: Sendable {
             if stop >= 0 { close(stop) }
         }
 
-        /// Serves events until the watcher stops it.
+        /// Serves events until the watcher stops this registry.
         func run() {
             var events = [epoll_event](repeating: epoll_event(), count: 64)
             while true {

@@ -82,7 +82,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
 
     /// The same address with another port.
     func with(port: UInt16) -> HostAddress {
-        // In both families the port follows the family, in network order (ip(7), ipv6(7)).
+        // The port is written after the family, which is its place in both families, in network order (ip(7), ipv6(7)).
         var copy = bytes
         copy.replaceSubrange(2..<4, with: [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)])
         return HostAddress(family: family, bytes: copy)

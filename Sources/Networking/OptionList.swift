@@ -202,7 +202,7 @@ package struct AddressOption: Sendable, Equatable {
     /// The option's description in the help of a flag, such as `queue=2s (what may wait for a slow target)`.
     package let help: String
 
-    /// The option with this key in a configuration file, and this name after the `#`.
+    /// Creates the option that has the name `key` in a configuration file, and the name `name` after the `#`.
     package init(_ key: String, _ name: String, _ form: Form = .text, help: String = "") {
         (self.key, self.name, self.form, self.help) = (key, name, form, help)
     }

@@ -15,7 +15,7 @@ protocol ProxyDialogue {
 enum ProxyReaction: Equatable {
     /// Wait: the answer is not complete.
     case more
-    /// Send these bytes next.
+    /// Send these bytes to the proxy next.
     case send([UInt8])
     /// The connection is established.
     case done

@@ -13,7 +13,7 @@ package final class UDPSocket {
         case sentAfterLoss(String)
         /// The kernel's send buffer is full.
         case wouldBlock
-        /// This datagram was lost; the next may arrive.
+        /// The datagram was lost; the next one may arrive.
         case lost(String)
         /// The receiver cannot be reached.
         case failed(String)

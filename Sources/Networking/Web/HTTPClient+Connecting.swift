@@ -17,8 +17,8 @@ extension HTTPClient {
             let addresses = AddressRace.interleaved(try await resolve(host, port, within: limit))
             let tls = try isSecure ? Self.context(for: trust, of: host) : nil
             for address in addresses.dropLast() {
-                // Each address gets half of the remaining time, so that an address that does not answer leaves time for
-                // the next one.
+                // Each address but the last gets half of the remaining time, so that an address that does not answer
+                // leaves time for the next one.
                 let share = max(.milliseconds(100), (deadline - .now) / 2)
                 do {
                     return try await connect(
