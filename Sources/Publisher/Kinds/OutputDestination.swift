@@ -39,7 +39,7 @@ package struct ListeningPort: Sendable {
     package let host: String
     /// The port's number.
     package let port: UInt16
-    /// The transport protocol of this port.
+    /// The transport protocol of the port.
     package let transport: Transport
     /// The RTMP stream that is offered at this port. RTMP streams with the same address share one port. Nil if only
     /// this output uses the port.

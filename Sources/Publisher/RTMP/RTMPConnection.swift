@@ -15,8 +15,8 @@ internal import Synchronization
 actor RTMPConnection: QueueActor {
     private enum Phase { case attached, live, draining, leaving, closed }
 
-    /// The connection takes packets from its queue only while fewer bytes than this wait to be sent. Other packets stay
-    /// in the queue, where the drop policy counts them.
+    /// The connection takes packets from its queue only while fewer bytes than this wait to be sent. The other packets
+    /// stay in the queue, where the drop policy counts them.
     private static let lowWaterBytes = 64 << 10
     /// The time without progress after which the connection counts as lost. The buffers take one or two seconds to
     /// fill, so a dead peer is detected within 15 s.
@@ -151,7 +151,8 @@ extension RTMPConnection {
 
     /// Writes to the socket for ``service(now:)``. Returns `.bytes` if everything was sent.
     private func pump(into socket: TCPSocket, _ shared: inout RTMPWriter.Shared, now: Int64) -> TCPSocket.Outcome {
-        // A connection that has nothing left to send uses the writer's shared buffer, which is still in the CPU cache.
+        // A connection that has nothing left to send writes into the writer's shared buffer, which is still in the CPU
+        // cache.
         if outbound.isEmpty { swap(&outbound, &shared.outbound) }
         defer { if outbound.isEmpty { swap(&outbound, &shared.outbound) } }
         var (bytes, frames) = (0, 0)
@@ -175,7 +176,8 @@ extension RTMPConnection {
         return .bytes(bytes)
     }
 
-    /// Takes packets from the queue until there are enough bytes to send. Returns whether the queue is empty.
+    /// Takes packets from the queue until there are enough bytes to send. Returns false if the queue may still have
+    /// packets for this connection.
     private func fill(_ shared: inout RTMPWriter.Shared) -> Bool {
         guard phase == .live || phase == .draining else { return true }
         let room = Self.lowWaterBytes - outbound.pendingBytes
@@ -283,7 +285,8 @@ extension RTMPConnection {
         watcher?.arm(watch, socket.descriptor, for: isWriteArmed ? [.read, .write] : .read)
     }
 
-    /// Continues sending or receiving because the socket is ready. A watch reports one event, and must be armed again.
+    /// Continues sending or receiving because the socket is ready. The descriptor watch reports one event, and must be
+    /// armed again.
     private func ready(_ readiness: DescriptorWatcher.Readiness) {
         if readiness.contains(.read) { readable() }
         if readiness.contains(.write), isWriteArmed { service() }

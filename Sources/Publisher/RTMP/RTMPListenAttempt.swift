@@ -220,7 +220,7 @@ final class RTMPPlayerOutput: PacketConsumer, CountedReceiver {
         self.packets = packets
         self.connection = connection
         self.writer = writer
-        // The queue must count as connected before it gets its first packet, which may be an old keyframe.
+        // The queue must count as connected before its first packet, which may be an old keyframe, is added.
         _ = packets.connected()
     }
 

@@ -14,8 +14,8 @@ package final class RTMPOffer: Sendable {
         let serving = Mutex<(attempt: ObjectIdentifier, take: @Sendable (RTMPPlayer) -> Void)?>(nil)
 
         func joined(_ player: RTMPPlayer) {
-            // If the stream has just ended, no attempt takes the player. The player is then released, which disconnects
-            // it.
+            // If the attempt that served the stream has just ended, no attempt takes the player. The player is then
+            // released, which disconnects the player.
             serving.withLock { $0?.take }?(player)
         }
     }
@@ -59,7 +59,7 @@ package final class RTMPOffer: Sendable {
         state = Mutex(State(registration: registration))
     }
 
-    /// Opens the port if it is not open yet. Blocks until it is open. Does nothing after ``close()``.
+    /// Opens the port if it is not open yet. Blocks until the port is open. Does nothing after ``close()``.
     func open() throws(OutputFailure) {
         guard state.withLock({ $0.registration == nil && !$0.isClosed }) else { return }
         let registration = try register()

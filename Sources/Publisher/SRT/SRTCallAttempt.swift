@@ -74,7 +74,8 @@ extension SRTCallAttempt {
         guard phase == .resolving else { return }
         do throws(OutputFailure) {
             untried = try answer.get()
-            // With a local address set in the URL, only addresses of the same family (IPv4 or IPv6) can be used.
+            // With a local address set in the URL, only receiver addresses of the same family (IPv4 or IPv6) can be
+            // used.
             if let local = url.local { untried.removeAll { $0.family != local.family } }
             guard !untried.isEmpty else {
                 throw OutputFailure(

@@ -95,9 +95,9 @@ struct SRTSendWindow {
 
     private mutating func open(_ losses: () -> Int64, at now: Int64) -> Verdict {
         guard let since = shutSince else { return .open }
-        // The age that the oldest message may have reached since the last check is compared with the latency. Beyond
-        // the latency the receiver may have stopped waiting for that message, and its loss report may be lost. If only
-        // this process was paused, all messages are acknowledged at once when it continues.
+        // The age that the oldest message may have reached since the last check is compared with the receiver's
+        // latency. Above the latency, the receiver may have stopped waiting for that message, and its loss report may
+        // be lost. If only this process was paused, all messages are acknowledged at once when it continues.
         let isLate = worst + (now - last) / 1000 >= latency
         let hasLost = isLate && (losses() > lossesBefore || now - since >= latency * 500)
         defer { (shutSince, isHolding) = (nil, false) }

@@ -141,7 +141,7 @@ extension UDPAttempt {
         if phase == .draining { return leave(stream, socket) }
         let tick = pacing.tick
         pacing.begin(count: stream.count, at: clock.now, frame: spacing.interval)
-        // If frames have become much longer or shorter, the timer must be restarted with another interval.
+        // If frames have become much longer or shorter, the timer is stopped, and restarts with another interval.
         if (pacing.tick - tick).magnitude > UInt64(tick / 4) { stopTimer() }
         sendDue()
     }
