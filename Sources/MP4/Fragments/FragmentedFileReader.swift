@@ -108,8 +108,8 @@ package struct FragmentedFileReader {
                 return true
             }
             guard block.count == Self.searchBlock else { break }
-            // The last bytes of this block may be the beginning of a box type. The next block therefore begins with
-            // them.
+            // The last bytes of this block may be the beginning of a box type. So the next block begins with these
+            // bytes.
             offset += Int64(block.count - mark.count + 1)
         }
         if limit < size {

@@ -99,8 +99,8 @@ enum SampleDescription {
                 // QuickTime's compression ID. The value -2 means packets of variable size.
                 entry.u16(isQuickTime ? UInt16(bitPattern: -2) : 0)
                 entry.u16(0)
-                // The field is 16.16 fixed point and cannot hold rates above 65535 Hz. Players read such rates from the
-                // `esds`.
+                // The rate field is 16.16 fixed point and cannot hold rates above 65535 Hz, for which it is 0. Players
+                // read such rates from the `esds`.
                 entry.u32(format.sampleRate < 65536 ? UInt32(format.sampleRate) << 16 : 0)
                 if isQuickTime { return quickTimeAudio(audio, format, &entry) }
                 switch audio.codec {
@@ -136,7 +136,7 @@ enum SampleDescription {
     private static func elementaryStream(_ audio: TrackDescription, _ esds: inout BoxWriter) {
         let isMP3 = audio.codec == .mp3
         let specific = isMP3 ? [] : audio.decoderConfiguration.array.prefix(64)
-        // MP3 needs no decoder configuration, so its descriptor is omitted.
+        // MP3 needs no decoder configuration, so the descriptor of the decoder configuration is omitted.
         let specificBytes = isMP3 ? 0 : 5 + specific.count
         let bitrate = UInt32(clamping: max(0, audio.bitrate))
         descriptor(0x03, length: 3 + 5 + 13 + specificBytes + 5 + 1, &esds)
