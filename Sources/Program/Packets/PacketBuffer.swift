@@ -51,7 +51,7 @@ final class PacketBuffer: Sendable {
     private static let (longest, mostBytes): (Int64, Int) = (12_000_000_000, 96 << 20)
     /// By how many bytes the limit for waiting packets is higher for each second of the source's delay.
     private static let bytesPerSecond = 16 << 20
-    /// Of the packets that were taken, audio is kept from this long before the kept keyframe on, in nanoseconds.
+    /// Audio that was taken is kept from this long before the kept keyframe on, in nanoseconds.
     private static let audioBefore: Int64 = 500_000_000
 
     private let longest: Int64
