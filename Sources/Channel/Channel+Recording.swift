@@ -40,8 +40,8 @@ extension Channel {
 
     private func replaceFirst(_ configuration: ChannelConfiguration.Recording) throws -> Bool {
         do {
-            // A recording that would have to wait for disk space is refused here, so that the current recording
-            // continues.
+            // If there is a current recording, a new recording that would have to wait for disk space is refused, so
+            // that the current one continues.
             try recordings.first.replace { try make(configuration, canWait: recordings.first.current == nil) }
             return true
         } catch let failure as ChannelFailure {
@@ -86,7 +86,7 @@ extension Channel {
         let logger = configuration.logger(logger)
         let isLacking = recordings.first.lack("\(failure)") { [weak self] in
             guard let self else { throw RecordingSlotError.over }
-            // The retry runs on the slot's own queue, which is allowed to block until the file system answers.
+            // This retry runs on the slot's own queue, which is allowed to block until the file system answers.
             let recording = try make(configuration, patience: nil)
             logger.notice("the recording is possible now")
             return recording

@@ -95,7 +95,7 @@ extension Channel {
         let logger = second.logger(logger)
         let isLacking = recordings.second.lack("\(failure)") { [weak self] in
             guard let self else { throw RecordingSlotError.over }
-            // The retry runs on the slot's own queue, which is allowed to block until the file system answers.
+            // This retry runs on the slot's own queue, which is allowed to block until the file system answers.
             let recording = try make(second, patience: nil)
             logger.notice("the recording in \(second.directory) is possible now")
             return recording

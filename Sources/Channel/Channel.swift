@@ -274,8 +274,8 @@ extension Channel {
                 definitions.append(
                     try output.definition(name: name, in: context, origin: configuration.origin))
             } catch {
-                // A busy port might be free at the next start, so a service manager should restart relay. Wrong flags
-                // stay wrong, so a restart would not help.
+                // The cause tells a service manager whether to restart relay. A busy port might be free at the next
+                // start. Wrong flags stay wrong, so a restart would not help.
                 throw ChannelFailure(
                     error.kind == .unreachable ? .nothingDelivered : .configuration, .openOutput(name),
                     because: error.reason, error: error)
@@ -352,7 +352,7 @@ extension Channel {
 
     /// Ends the recording for clips, if there is one. Called when no clip needs any further packets. Returns at once.
     package func stopClips() {
-        // An error means that there is no recording for clips.
+        // An error means that there is no recording for clips to stop.
         try? clips.stop()
     }
 }

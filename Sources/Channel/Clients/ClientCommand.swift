@@ -29,7 +29,7 @@ struct ClientCommand: Sendable {
     /// command.
     static func fault(_ path: String, of flag: String) -> TextFailure? {
         if ChildCommand.canRun(path) { return nil }
-        // A text that resembles an address can contain a password, so the text is not repeated.
+        // A path that resembles an address can contain a password, so the error does not repeat it.
         let named = path.contains("://") ? "this" : path
         return TextFailure(
             "\(option: flag) takes the path of a program or an http:// or https:// address, and \(named) is not one.")

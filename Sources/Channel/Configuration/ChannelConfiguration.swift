@@ -103,7 +103,7 @@ package struct ChannelConfiguration {
             (self.selection, self.whenOff, self.audio, self.lead) = (selection, whenOff, audio, lead)
         }
 
-        /// The inputs in order of preference, and their names in logs and the status.
+        /// The inputs of the source in order of preference. ``inputNames`` has their names in logs and the status.
         package var inputs: [InputLocation] { [input] + backups }
         package var inputNames: [String] { [name] + backups.map(\.description) }
 

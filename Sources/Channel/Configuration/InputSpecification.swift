@@ -52,7 +52,7 @@ package struct InputSpecification {
 
     /// Parses the input in `text`.
     package init(_ text: String, secrets: SecretReferences = .process) throws(InputSpecificationError) {
-        // The text is split before secrets are inserted, so that no character of a secret is taken for a separator.
+        // `text` is split before secrets are inserted, so that no character of a secret is taken for a separator.
         let (address, fragment) = InputLocation.split(text)
         do {
             var options = try OptionList(behindMark: fragment, of: "input") { $0 }

@@ -37,7 +37,8 @@ package struct OutputSpecification {
         _ specification: String, kind: OutputKind? = nil, defaults: OutputDefaults = OutputDefaults(),
         secrets: SecretReferences = .process
     ) throws(OutputSpecificationError) {
-        // The text is split before secrets are inserted, so that no character of a secret is taken for a separator.
+        // `specification` is split before secrets are inserted, so that no character of a secret is taken for a
+        // separator.
         let (unexpanded, fragment) = Self.split(specification)
         do {
             text = try secrets.expand(unexpanded)
@@ -53,7 +54,8 @@ package struct OutputSpecification {
             limits = try Self.limits(taking: &options)
             let backup = try options.take("backup")
             retry = try Self.retry(taking: &options, hasBackup: backup != nil)
-            // The protocol's options apply to the address, and to the backup's address if that has the same protocol.
+            // `shared` has the options of the protocol. They apply to the address, and to the backup's address if that
+            // has the same protocol.
             var shared = options
             address = try OutputAddress(text, options: &options, defaults: defaults)
             if let kind, kind.name != address.kind.name {

@@ -53,7 +53,7 @@ package struct SecretReferences: Sendable {
         if reference.hasPrefix("file:") { return try contents(of: String(reference.dropFirst("file:".count))) }
         let isName = reference.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
         guard isName, let first = reference.first, !first.isNumber else {
-            // The error does not repeat the text, which might be a piece of a key.
+            // The error does not repeat the reference, which might be a piece of a key.
             throw SecretReferenceError(
                 "Between ${ and } write the name of a variable, or file: and a path; the characters ${ themselves are "
                     + "written $${.")

@@ -80,7 +80,7 @@ final class ProgramInputs: Sendable {
                     of: sources, audio, on: bus, format, configuration, recordings: recordings, clock: clock,
                     logger: logger)
                 : nil
-            // Live audio cannot be read ahead, even if the video is a file.
+            // A program whose audio is live cannot be read ahead, even if its video is a file.
             canReadAhead = isOpened && !opened.contains(where: \.isLive) && audio?.isLive != true
             (self.format, self.bus) = (format, bus)
         } catch {

@@ -163,7 +163,8 @@ extension SourceInputs {
             var options = options
             options.commonBuffer = common
             options.needs = .video
-            // One of several sources is allowed to decode less, so that processor time is left for the other sources.
+            // If the source is one of several, it is allowed to decode less, so that processor time is left for the
+            // other sources.
             if self?.isOneOfSeveral == true { opening.mayReduce() }
             if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }
             let source = try listening.open(location, options, opening: opening, clock: clock, logger: logger)
@@ -192,8 +193,8 @@ extension SourceInputs {
         }
         guard let format else { return nil }
         // A file or backup that is opened because it is to be shown begins with its first frame, even if it is shown
-        // much later. Backups of one of several sources are an exception: such a source is recorded even while it is
-        // invisible, so its media must not wait.
+        // much later. A backup of one of several sources is an exception: such a source is recorded even while it is
+        // invisible, so the backup's media must not wait.
         let stands =
             index == 0
             ? configured.whenOff != .keep : configured.selection.standby == .cold && !isOneOfSeveral
@@ -231,7 +232,7 @@ extension SourceInputs: SwitchedSources {
         if input == 0, state.withLock({ $0.file.isClosed }) { return InputReport(isRunning: true, newest: now) }
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
-        // The end of one of several sources does not end the program, because the other sources continue.
+        // If the source is one of several, its end does not end the program, because the other sources continue.
         if report.isOver, input == 0, feed != nil, !isOneOfSeveral { bus.finish() }
         return InputReport(
             isRunning: report.status.state == .running, failures: report.failures, newest: feed?.newestVideo(at: now),

@@ -56,8 +56,8 @@ final class EncodedSlate: Sendable {
         }
         guard let turn else { return }
         var format = VideoFormat(codedLike: track)
-        // A sender can announce any frame rate, however high. The slate has to be encoded in real time, so a usual rate
-        // is chosen.
+        // The slate gets a usual frame rate near that of the input. A sender can announce any frame rate, however high,
+        // and the slate has to be encoded in real time.
         format.frameRate = NominalRate.of(average: format.frameRate, base: nil)
         let bitrate = track.map(\.bitrate).flatMap { $0 > 0 ? $0 : nil } ?? Self.usualBitrate
         queue.async { [self, format] in

@@ -73,7 +73,7 @@ extension Passthrough {
             opening.whenCancelled { source.stop() }
             let description = try source.open()
             if let self {
-                // An input that was closed while it was being opened stays closed.
+                // The input is registered only if it was not closed while it was being opened.
                 let turn = airState.withLock { air in
                     isWanted() ? air.open(index, description, audioOffset: location.tracks.audioOffset) : nil
                 }

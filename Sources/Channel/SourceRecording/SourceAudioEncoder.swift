@@ -137,7 +137,7 @@ extension SourceAudioEncoder.Session {
         if position == nil { encoder.begin(at: audio.position) }
         var packets: [EncodedPacket] = []
         var start = position ?? audio.position
-        // Silence is encoded one second at a time, because the gap can be long.
+        // The silence for a gap is encoded one second at a time, because the gap can be long.
         while start < audio.position {
             let count = min(audio.position - start, Int64(AudioFormat.program.sampleRate))
             packets += try encoder.encode(.silence(at: start, count: Int(count), format: .program))
