@@ -91,8 +91,8 @@ struct LiveVideo {
     /// Chooses the frame to show as program frame `index`, at `now`; nil if no frame has arrived yet.
     mutating func choose(for index: FrameIndex, on line: ClockLine, at now: Timestamp) -> LiveFrames.Choice? {
         looked = now
-        // While the backlog is being decoded, the frame that is due may not have been decoded yet. If an earlier frame
-        // were chosen now, the frame that is due would be skipped.
+        // While the backlog is being decoded, the frame that was chosen last is repeated. The frame that is due may not
+        // have been decoded yet, and would be skipped if an earlier frame of the backlog were chosen now.
         if case .decoding(let start) = backlog, now - start < Self.patience { return current(for: index, on: line) }
         return next(for: index, on: line, at: now, isSeen: true)
     }

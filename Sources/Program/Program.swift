@@ -271,7 +271,8 @@ package final class Program: Sendable {
         let now = now
         pace.note(.sleep, took: now - wanted)
         if let leader = leader(beside: scene.mainFeed) {
-            // The feed that the clock was configured to follow may have been added after the scene went on air.
+            // If the clock does not follow `leader` yet, the feed to follow is chosen again: `leader` may have been
+            // added after the scene went on air.
             if pace.reference.reference != Self.number(of: leader) {
                 _ = follow(scene.mainFeed, besides: nil, &pace.reference)
             }

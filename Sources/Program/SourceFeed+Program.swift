@@ -128,7 +128,7 @@ extension SourceFeed {
             let next = lead(state, of: wanted, count)
             if next > old, canLead(state, by: next, count) { state.audioAhead = next }
             // To reduce `audioAhead`, less audio is taken than the frame lasts, but always enough for a cross-fade from
-            // the previous shift. A source that is stopped gives no audio, so the value stays.
+            // the previous shift. A source that is stopped gives no audio, so its `audioAhead` stays.
             if next < old, isLive || isPlaying(state) {
                 state.audioAhead = max(next, min(old, old - count + AudioShift.fade))
             }
