@@ -73,7 +73,7 @@ extension OutputDetails: Codable {
         } else {
             connectionRoundTrip = try container.decodeIfPresent(Double.self, forKey: Self.roundTrip)
         }
-        // Every key that is not in `known` is a number that only outputs of one kind have.
+        // Every key that is not in `known` is the key of a number that only outputs of one kind have.
         let known = Set(
             Receivers.allNames + [Self.roundTrip.stringValue] + SRTStatistics.Totals.names + SRTStatistics.Moment.names)
         for key in container.allKeys where !known.contains(key.stringValue) {

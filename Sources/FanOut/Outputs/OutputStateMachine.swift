@@ -191,8 +191,8 @@ package struct OutputStateMachine: Sendable {
             return [.abandon(attempt: attempt), .ended]
         }
         let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
-        // A permanent refusal by a redirected address says nothing about the output's own addresses. So it counts as a
-        // rejection here, after which the next attempt comes soon.
+        // A permanent refusal by a redirected address says nothing about the output's own addresses. So it counts here
+        // as a rejection that is not permanent, after which the next attempt comes soon.
         let isForeign = connection.endpoint == .redirected && failure.kind == .refused
         let judged = isForeign ? OutputFailure(.rejected, step: failure.step, reason: failure.reason) : failure
         let verdict = record.note(
