@@ -35,7 +35,7 @@ package struct FLVVideo: Sendable {
         guard !body.isEmpty else { return nil }
         let first = try reader.byte()
         let frameType = first >> 4 & 0x07
-        // Frame type 5 is a command to the player, without a frame.
+        // A body with frame type 5 has no frame, but a command to the player.
         guard frameType != 5 else { return nil }
         if first & 0x80 == 0 {
             guard let codec = Self.legacyCodecs[first & 0x0F] else { throw .unsupported("video codec \(first & 0x0F)") }

@@ -232,7 +232,7 @@ extension RTMPInboundParser {
         guard format < 2 else { return }
         stream.length = Int(integer(at: start + 3, bytes: 3))
         stream.type = header[start + 6]
-        // The message stream ID is the protocol's only little-endian number.
+        // The message stream ID is in little-endian order, as the only number of the protocol.
         if format == 0 { stream.streamID = integer(at: start + 7, bytes: 4).byteSwapped }
     }
 

@@ -11,7 +11,7 @@ package import Networking
 package final class RTMPSession {
     /// The state with which relay continues the conversation.
     package struct Handover {
-        /// The stream's ID.
+        /// The ID of the message stream on which the stream is published or played.
         package let streamID: UInt32
         /// The parser that continues where librtmp stopped reading.
         let parser: RTMPInboundParser

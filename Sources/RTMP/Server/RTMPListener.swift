@@ -86,8 +86,8 @@ final class RTMPListener: Sendable {
             let name = "\(URLParts.bracketed(host)):\(own)"
             opened.withLock { $0 = Opened(channel: channel, name: name, port: own) }
         } catch let error as IOError {
-            // Opening can succeed later, because another process can release the port, or the address can be added to
-            // the machine. A missing permission is final.
+            // If the port cannot be opened now, opening can succeed later, because another process can release the
+            // port, or the address can be added to the machine. Only a missing permission is final.
             let kind: OutputFailure.Kind = [EACCES, EPERM].contains(error.errnoCode) ? .refused : .unreachable
             let reason = TCPSocket.message(error.errnoCode)
             throw OutputFailure(kind, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(reason)")
@@ -116,10 +116,11 @@ final class RTMPListener: Sendable {
                     try pipeline.addHandler(AcceptBackoffHandler(shouldForwardIOErrorCaught: false))
                 }
             }
-            // With Nagle's algorithm, each round trip of a command would take 40 ms longer.
+            // Nagle's algorithm is turned off: with it, each round trip of a command would take 40 ms longer.
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
-            // Unread data stays in the kernel, where it slows down its sender but no other client.
+            // Only one piece of data is read at a time. Unread data stays in the kernel, where it slows down its sender
+            // but no other client.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(
                 .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 2048, maximum: 65_536)
@@ -232,7 +233,7 @@ final class RTMPListener: Sendable {
             let url = endpoint.url
             let isTaken = state.endpoints.contains { $0.url.role == url.role && $0.url.path == url.path }
             guard !isTaken || endpoint.isSuccessor else { return false }
-            // The first match is served, so a successor comes before the stream that ends.
+            // The first stream that matches a request is served, so a successor comes before the stream that ends.
             state.endpoints.insert(endpoint, at: 0)
             return true
         }

@@ -242,7 +242,7 @@ extension RTMPServerHandler {
     ) {
         guard case .deciding = phase, let loop = context?.eventLoop else { return listener.decided() }
         let bound = NIOLoopBound(self, eventLoop: loop)
-        // The task is cancelled when the connection ends, and at the deadline.
+        // The task that decides is cancelled when the connection ends, and at the deadline.
         let task = Task { [address] in
             let isAllowed = await authorization(request, address)
             loop.execute { bound.value.decided(request, endpoint, isAllowed) }
@@ -325,11 +325,12 @@ extension RTMPServerHandler {
         session.accept()
         let bytes = session.takeAnswers()
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        // A client that does not even read the first answer is disconnected after the time limit for a request.
+        // A player that does not even read the first answer is disconnected after the time limit for a request.
         expect("room for the first answer", within: listener.limits.requestTime)
         let (channel, isSecure) = (context.channel, listener.isSecure)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).flatMap {
-            // The socket is a duplicate of the descriptor or, with TLS, our end of the socket pair to the TLS session.
+            // The player's socket is a duplicate of the descriptor or, with TLS, our end of the socket pair to the TLS
+            // session.
             if isSecure { return TLSTunnel.socket(of: channel) }
             return channel.eventLoop.makeCompletedFuture(Result { try TCPSocket(copyOf: channel) })
         }.whenComplete { result in

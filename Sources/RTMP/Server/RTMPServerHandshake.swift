@@ -46,7 +46,7 @@ struct RTMPServerHandshake {
                 answer = [Self.plainVersion] + reply(to: packet)
                 phase = .second
             } else {
-                // C2 should be equal to S1, but clients send arbitrary bytes.
+                // C2 is not checked. It should be equal to S1, but clients send arbitrary bytes.
                 phase = .done
             }
             packet = []
