@@ -60,7 +60,7 @@ package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
         let codePoint = try options.takeNumber("dscp", in: 0...63)
         trafficClass = try options.takeNumber("tos", in: 0...255).map { Int32($0) }
         if let codePoint {
-            // `dscp` and `tos` name the same option.
+            // `dscp` and `tos` are two names of the same option, so only one of them may be given.
             guard trafficClass == nil else { throw options.error(in: "dscp", "is given twice, as tos too") }
             trafficClass = Int32(codePoint) << 2
         }
