@@ -171,7 +171,7 @@ extension RTMPListenAttempt {
     }
 
     /// Ends the streams of all players. If a player has just joined and ``goLive()`` was not called yet, does nothing;
-    /// the supervisor then calls this again.
+    /// the supervisor calls ``drain(until:reason:)`` again after ``goLive()``.
     private func drain() {
         offer.endServing(self)
         guard phase == .live else {

@@ -54,7 +54,7 @@ extension SRTSession {
         unsentFrames += frames
         let isAll = packets.isEmpty
         if isAll { stream.flush() }
-        // More than one frame in the queue is a backlog, which is sent as fast as possible.
+        // More than one new frame in the queue is a backlog, which is sent as fast as possible.
         let isInTime = isAll && frames <= 1 && !isCatchingUp
         let now = SRTSocket.now
         pace.begin(at: now, spread: isInTime ? spacing.interval / 1000 * Self.spreadPercent / 100 : 0)
