@@ -34,9 +34,9 @@ package enum ChapterTrack {
             stsd.box("text") { entry in
                 entry.zeros(6)
                 entry.u16(1)
-                // Zeros for flags, justification, background color, text box, and reserved fields.
+                // Writes zeros for flags, justification, background color, text box, and reserved fields.
                 entry.zeros(30)
-                // Zeros for font, face, reserved fields and text color, and an empty font name.
+                // Writes zeros for font, face, reserved fields and text color, and an empty font name.
                 entry.zeros(14)
             }
         }

@@ -37,7 +37,7 @@ package struct TrackCheck {
         self.table = table
         self.isClosed = isClosed
         let begin = table.start + track.mediaTime
-        // A damaged edit list may have a negative duration. Nothing is visible then.
+        // A damaged edit list may have a negative duration. Nothing of the track is visible then.
         let end = begin + max(0, movie.shownTicks(track))
         let times = table.presentationTimes.filter {
             !isTrimmed || track.kind == .audio || (begin..<end).contains($0)

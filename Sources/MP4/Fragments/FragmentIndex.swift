@@ -36,8 +36,8 @@ package struct FragmentIndex {
         writer.box("mfra") { mfra in
             mfra.fullBox("tfra", version: 1) { tfra in
                 tfra.u32(track)
-                // The field lengths: the numbers of `traf` and `trun` have one byte each, and the sample number has
-                // four.
+                // Writes the lengths of the fields: the numbers of `traf` and `trun` have one byte each, and the sample
+                // number has four.
                 tfra.u32(3)
                 tfra.u32(UInt32(clamping: entries.count))
                 for entry in entries {

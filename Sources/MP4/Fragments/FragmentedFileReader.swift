@@ -163,7 +163,7 @@ package struct FragmentedFileReader {
     /// fragment. Throws ``MP4Failure`` if the fragment's boxes are damaged.
     private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
         // The headers of `mfhd` and `mdat` are checked before the whole `moof` is read. Bytes that only look like a
-        // `moof` must not cause a large read, and several such positions may refer to the same media.
+        // `moof` must not cause a large read, and bytes at several such offsets may refer to the same media.
         guard let headLength = try length(of: "moof", at: offset, limit: Self.fragmentLimit),
             try length(of: "mfhd", at: offset + 8, limit: headLength - 8) != nil,
             try length(of: "mdat", at: offset + headLength, limit: size) != nil,
@@ -182,7 +182,8 @@ package struct FragmentedFileReader {
             guard media.contains(run.offset), media.contains(run.offset + bytes) else { return nil }
             let last = lasts[id] ?? 0
             let timescale = file.layout.tracks.first { $0.id == id }?.timescale ?? 1
-            // A sample table has only 32 bits for the difference between the times of two samples.
+            // Fragments further apart than a sample table can express are refused: it has only 32 bits for the
+            // difference between the times of two samples.
             let longest = min(Int64(timescale) * Self.longestJump, Int64(UInt32.max))
             guard let first = run.samples.first, first.decodeTime >= last, first.decodeTime - last < longest else {
                 return nil

@@ -48,7 +48,7 @@ enum SampleDescription {
         var body = try whole.box().body
         _ = try body.take(8)
         var entry = try body.box().body
-        // The fixed fields of a VisualSampleEntry (ISO/IEC 14496-12, 12.1.3).
+        // Skips the fixed fields of a VisualSampleEntry (ISO/IEC 14496-12, 12.1.3).
         _ = try entry.take(78)
         var configuration = try entry.first("avcC")
         return Int(try configuration.take(5).last ?? 0) & 3 + 1
@@ -96,7 +96,8 @@ enum SampleDescription {
                 entry.zeros(6)
                 entry.u16(UInt16(clamping: format.channels))
                 entry.u16(16)
-                // QuickTime's compression ID. The value -2 means packets of variable size.
+                // Writes QuickTime's compression ID. The value -2 means packets of variable size. MP4 has 0 in this
+                // place.
                 entry.u16(isQuickTime ? UInt16(bitPattern: -2) : 0)
                 entry.u16(0)
                 // The rate field is 16.16 fixed point and cannot hold rates above 65535 Hz, for which it is 0. Players
