@@ -108,7 +108,8 @@ extension Channel {
         return !recordings.isEmpty
     }
 
-    /// Marks the moment `time` of the program, in nanoseconds, with `text`. Returns at once.
+    /// Sets the mark `text` at `time`, in nanoseconds of program time, in all encodings, in the recordings and in the
+    /// log. Returns at once.
     package func mark(_ text: String, at time: Int64) {
         for encoding in [stream] + program.renditions.map(\.stream) { encoding.mark(text, at: time) }
         for recording in recordings.current { recording.mark(text, at: time) }

@@ -13,7 +13,7 @@ struct ClientCommand: Sendable {
     /// The default time limit of a decision. It is shorter than the server's own limit, so that the command is ended
     /// before the server gives up.
     static let usualLimit = Duration.seconds(8)
-    /// The maximum length of one value that a client sent.
+    /// The maximum length of one value that a client sent, in Unicode scalars.
     private static let longestValue = 2048
 
     /// The command's path.

@@ -16,7 +16,7 @@ package struct SecretReferenceError: Error, Equatable, CustomStringConvertible {
 /// and `$${` for the two characters `${`. A value is inserted unchanged: references, commas and number signs in it have
 /// no meaning. A value that becomes part of a URL must be escaped as URLs require.
 package struct SecretReferences: Sendable {
-    /// The maximum size of a secret: more than any key, address or passphrase needs.
+    /// The maximum size of a secret, in bytes: more than any key, address or passphrase needs.
     private static let mostBytes = 65_536
 
     private let variable: @Sendable (String) -> String?

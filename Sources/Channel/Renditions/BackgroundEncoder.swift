@@ -40,9 +40,9 @@ final class BackgroundEncoder: KeyframeRequester {
         var lastLost: Int64?
     }
 
-    /// The encoder's name.
+    /// The names of an encoder: one for sentences, and one for its threads.
     struct Name {
-        /// The name in sentences, such as `the recording of a source`.
+        /// The encoder's name in sentences, such as `the recording of a source`.
         let subject: String
         /// The name of the encoder's threads.
         let thread: String
