@@ -33,7 +33,7 @@ package struct FrameSlots: Sendable {
     private var last: FrameIndex?
     /// The smoothed distance that the next frame is expected to have from the slot after the last one, in nanoseconds.
     private var expected: Int64?
-    /// The same distance as `expected`, but without smoothing.
+    /// The same distance as `expected`, but without smoothing, in nanoseconds.
     private var former: Int64?
     /// The mean change of the phase from frame to frame, in nanoseconds. `noted` is the number of frames in this mean,
     /// at most ``memory``.

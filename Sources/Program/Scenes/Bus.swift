@@ -48,7 +48,7 @@ package final class Bus: Sendable {
     private let changed = DispatchSemaphore(value: 0)
     /// The watchers that get the content of sources, each with its source.
     let watches = Mutex<[SourceWatch]>([])
-    /// The closure of ``beforeEachFrame(_:)``.
+    /// The closure that was given to ``beforeEachFrame(_:)``; nil if none was.
     private let watcher = Mutex<(@Sendable (FrameIndex) -> Void)?>(nil)
 
     /// Creates a bus that waits for its first scene.

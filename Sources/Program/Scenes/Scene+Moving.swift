@@ -70,8 +70,8 @@ private struct Path {
         ]
     }
 
-    /// Returns the scene at `fraction` of the way from the first scene to the second, with its layers in this order.
-    /// Layers behind one that fills the frame are left out.
+    /// Returns the scene at `fraction` of the way from the first scene to the second, with its layers in the order
+    /// `order`. Layers behind one that fills the frame are left out.
     func scene(in order: [Scene.Video], at fraction: Double) -> Scene {
         let layers = order.compactMap { video in
             placement(of: video, at: fraction).map { Scene.Layer(video, at: $0) }
