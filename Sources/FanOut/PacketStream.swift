@@ -35,8 +35,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         var keyframes: (any KeyframeRequester)?
         /// Packets that wait for the next video frame.
         var waiting: [EncodedPacket] = []
-        /// Text marks that were not sent yet, sorted by time. Either the program has not reached their times, or
-        /// nothing was published since they were set.
+        /// Text marks that were not sent yet, sorted by `time`, in nanoseconds of program time. Either the program has
+        /// not reached their times, or nothing was published since they were set.
         var marks: [(time: Int64, text: String)] = []
         /// The latest decoding time of all published packets, in nanoseconds.
         var newest = Int64.min

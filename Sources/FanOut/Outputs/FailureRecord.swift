@@ -19,8 +19,8 @@ struct FailureRecord: Sendable {
     /// The number of consecutive failures in which the peer did not answer. Failures soon after the output went off air
     /// are not counted.
     private var unanswered = 0
-    /// When the output last went off air after at least ``Backoff/stableAfter`` on air. If it was never on air for that
-    /// long, this is the time when it first went off air. Nil if it was never on air.
+    /// When the output last went off air after at least ``Backoff/stableAfter`` on air, in monotonic nanoseconds. If it
+    /// was never on air for that long, this is the time when it first went off air. Nil if it was never on air.
     private var lastLive: Int64?
     /// The number of consecutive failures of any kind.
     private var total = 0
