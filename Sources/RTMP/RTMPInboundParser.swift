@@ -2,9 +2,9 @@
 
 /// Sizes of chunks: the maximum number of bytes of a message between two headers.
 enum RTMPChunkSize {
-    /// The chunk size at the beginning of a connection (Adobe RTMP 1.0, 5.4.1).
+    /// The chunk size at the beginning of a connection, in bytes (Adobe RTMP 1.0, 5.4.1).
     static let initial = 128
-    /// The chunk size that we announce: the maximum that servers accept, so that a frame has few chunks.
+    /// The chunk size that we announce, in bytes: the maximum that servers accept, so that a frame has few chunks.
     static let announced = 65_536
 }
 
@@ -53,8 +53,8 @@ package struct RTMPInboundParser {
         var timestamp: UInt32 = 0
         /// The time difference, in milliseconds, that applies if a header has no time.
         var delta: UInt32 = 0
-        /// The extended timestamp of the current message, which headers of type 3 should repeat; nil if the message has
-        /// no extended timestamp.
+        /// The extended timestamp of the current message, in milliseconds, which headers of type 3 should repeat; nil
+        /// if the message has no extended timestamp.
         var extended: UInt32?
         var streamID: UInt32 = 0
         var body: [UInt8] = []
@@ -75,7 +75,7 @@ package struct RTMPInboundParser {
 
     /// Maximum number of buffered bytes, for incomplete messages and a header, with the usual limits.
     static let maximumHeldBytes = Limits.conversation.heldBytes + headerBytes
-    /// The size of a basic header, a message header and an extended timestamp.
+    /// The size of a basic header, a message header and an extended timestamp, in bytes.
     private static let headerBytes = 3 + 11 + 4
     /// If the time in a header has this value, the actual time is in the extended field after the header (5.3.1.3).
     private static let extendedMark: UInt32 = 0xFF_FFFF
@@ -88,7 +88,7 @@ package struct RTMPInboundParser {
     private var header: [UInt8] = []
     /// The chunk stream of the incomplete chunk, and the number of its missing bytes.
     private var chunk: (stream: Int, remaining: Int)?
-    /// The total size of the bodies in `streams`.
+    /// The total size of the bodies in `streams`, in bytes.
     private var messageBytes: Int
     /// Whether the peer does not repeat extended timestamps within a message, like an old encoder of Adobe.
     private var omitsExtended = false

@@ -32,7 +32,7 @@ final class RTMPListener: Sendable {
 
     /// The result of accepting a connection.
     private struct Admission {
-        /// The connection's number; nil if there are too many connections.
+        /// The number of the new connection; nil if there are too many connections.
         let id: UInt64?
         /// The older connection that was closed to make room for the new one; nil if there was room.
         var evicted: (any Channel)?

@@ -101,8 +101,8 @@ package final class RTMPServer: Sendable {
     }
 
     /// Offers the stream at `url`, which is an output, to players, and passes them to `host`. If `isSuccessor` is set,
-    /// another stream of the same name is allowed to be offered at the same time; new players get the new stream.
-    /// Otherwise the same as ``receive(_:identity:authorization:receiver:)``.
+    /// another stream of the same name is allowed to be offered at the same time; new players get the new stream. In
+    /// all other respects, this method works as ``receive(_:identity:authorization:receiver:)`` does.
     package func offer(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         isSuccessor: Bool = false, host: any RTMPPlayerHost

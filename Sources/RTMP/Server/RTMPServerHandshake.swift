@@ -12,7 +12,7 @@ struct RTMPServerHandshake {
 
     private enum Phase { case version, first, second, done }
 
-    /// Size of C1, C2, S1 and S2.
+    /// The size of C1, C2, S1 and S2, in bytes.
     static let packetBytes = 1536
     private static let plainVersion: UInt8 = 3
     private static let digestBytes = SHA256.digestBytes

@@ -57,7 +57,7 @@ package struct RTMPServerSession {
     static let greetingLimits = RTMPInboundParser.Limits(messageBytes: 64 << 10, heldBytes: 64 << 10, chunkStreams: 16)
     /// Memory limits for a publisher; a message's length has 24 bits.
     static let publisherLimits = RTMPInboundParser.Limits(messageBytes: 1 << 24, heldBytes: 17 << 20)
-    /// The maximum size of a command or data message; longer messages are ignored.
+    /// The maximum size of a command or data message, in bytes; longer messages are ignored.
     private static let amfBytes = 64 << 10
     private static let streams = 32
 
