@@ -30,7 +30,7 @@ struct AddressRace {
     /// Records that an attempt failed. The next attempt may then start at once.
     mutating func failed(at now: Int64) { due = min(due, now) }
 
-    /// When the next attempt starts; `nil` if all have started.
+    /// When the next attempt starts, in monotonic nanoseconds; `nil` if all attempts have started.
     var nextStart: Int64? { started < count ? due : nil }
 
     /// Returns `addresses` with the two families alternating, beginning with the family of the first address (RFC 8305,

@@ -18,9 +18,9 @@ package final class DescriptorReserve: Sendable {
     private struct State {
         /// The number of descriptors that the process may have; 0 before it is known.
         var limit = 0
-        /// The needs of the outputs in the configuration.
+        /// The number of outputs in the configuration, and of the descriptors that they need.
         var configured = Need()
-        /// The needs of the outputs that exist now.
+        /// The number of outputs that exist now, and of the descriptors that they need.
         var counted = Need()
         /// The number of free descriptors at the last count, less the connections that were accepted since then.
         var free = Int.max

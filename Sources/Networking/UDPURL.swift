@@ -23,7 +23,7 @@ package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     /// Size of the kernel's send buffer in bytes.
     package private(set) var bufferBytes: Int32?
 
-    /// The largest payload of a datagram in whole TS packets.
+    /// The largest payload of a datagram, in bytes: as many whole TS packets as fit.
     private static let maximumDatagram: Int64 = 65_507 / 188 * 188
 
     /// Parses `text`.
