@@ -5,13 +5,13 @@ internal import Media
 /// The times and the position in a file of one coded frame or audio packet. Times are in ticks of the track, counted
 /// from the file's first frame.
 package struct IndexedSample: Sendable, Equatable {
-    /// The decoding time. It never decreases from sample to sample.
+    /// The decoding time, in ticks of the track. It never decreases from sample to sample.
     package var dts: Int64
-    /// The presentation time.
+    /// The presentation time, in ticks of the track.
     package var pts: Int64
-    /// The duration of the sample.
+    /// The duration of the sample, in ticks of the track.
     package var duration: Int64
-    /// The offset of the sample's first byte in the file.
+    /// The offset of the sample's first byte in the file, in bytes.
     package var offset: Int64
     /// The size of the sample in bytes.
     package var size: Int64

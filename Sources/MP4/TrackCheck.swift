@@ -17,8 +17,8 @@ package struct TrackCheck {
     private let doubled: Int
     private let isTrimmed: Bool
 
-    /// The number of frames at the end among which earlier frames may still be missing. It is larger than the number of
-    /// frames that a decoder can reorder (H.264, A.3.1: 16 frames).
+    /// The number of frames at the end of a file among which earlier frames may still be missing. It is larger than the
+    /// number of frames that a decoder can reorder (H.264, A.3.1: 16 frames).
     private static let reorderLimit = 32
 
     /// Checks `table`. `endsSuddenly` means that the file ended in the middle of writing: among the last frames of the

@@ -4,7 +4,7 @@ package import Media
 
 /// Converts the times of packets to ticks of one track of a file.
 package struct TrackClock {
-    /// The tick of the program at which the track's own timeline begins.
+    /// The time of the program, in ticks of the track, at which the track's own timeline begins.
     package var origin: Int64 = 0
     package let timeBase: TimeBase
 

@@ -16,11 +16,11 @@ struct RunLengthList<Value: Equatable> {
 
 /// The entry of one coded sample in a sample table. Times are in ticks of the track.
 package struct SampleEntry {
-    /// The decoding time on the track's own timeline, which starts at 0.
+    /// The decoding time on the track's own timeline, which starts at 0, in ticks of the track.
     package var decodeTime: Int64
-    /// The sample's own duration, which applies if no other sample follows.
+    /// The sample's own duration, in ticks of the track. It applies if no other sample follows.
     package var duration: UInt32
-    /// The presentation time minus the decoding time.
+    /// The presentation time minus the decoding time, in ticks of the track.
     package var compositionOffset: Int32
     /// The size of the sample in bytes.
     package var size: UInt32
