@@ -16,7 +16,7 @@ struct ClientCommand: Sendable {
     /// The maximum length of one value that a client sent, in Unicode scalars.
     private static let longestValue = 2048
 
-    /// The command's path.
+    /// The path of the program that decides.
     let program: String
     /// The channel for which the command decides.
     let channel: String

@@ -154,7 +154,7 @@ package struct ChannelConfiguration {
     package var frameHashes: String?
     package var duration: Duration?
     package var encoder = EncoderSettings()
-    /// Further encodings of the program.
+    /// Encodings of the program in addition to the program's own encoding.
     package var renditions: [RenditionSpecification] = []
     package var monitor = MonitorSettings()
     package var outputs: [OutputSpecification] = []

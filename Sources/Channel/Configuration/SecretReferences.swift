@@ -24,7 +24,7 @@ package struct SecretReferences: Sendable {
     /// Creates references whose environment variables are read by `variable`.
     package init(variable: @escaping @Sendable (String) -> String?) { self.variable = variable }
 
-    /// References to this process's environment.
+    /// References whose environment variables are those of this process.
     package static let process = SecretReferences { name in getenv(name).map { String(cString: $0) } }
 
     /// Whether `text` contains a reference to a secret, or a text that resembles one.

@@ -197,13 +197,13 @@ final class ProgramInputs: Sendable {
         }
     }
 
-    /// Begins to read. Returns at once.
+    /// Begins to read all inputs. Returns at once.
     func start() {
         for source in sources { source.start() }
         audio?.start()
     }
 
-    /// Ends reading. Returns at once.
+    /// Ends reading all inputs. Returns at once.
     func stop() {
         director?.endRunDown()
         for stinger in studio?.stingers ?? [] { stinger.stop() }

@@ -25,8 +25,8 @@ protocol ProgramSource: Sendable {
     func prepare(_ format: VideoFormat, audio: SourceFeed?) throws(ChannelFailure)
     /// Makes the source decode less, or close inputs, while `isWanted` returns false. `isWanted` is called repeatedly.
     func spareUnless(_ isWanted: @escaping @Sendable () -> Bool)
-    /// Begins to read. Returns at once.
+    /// Begins to read the source's inputs. Returns at once.
     func start()
-    /// Ends reading. Returns at once.
+    /// Ends reading the source's inputs. Returns at once.
     func stop()
 }

@@ -74,12 +74,12 @@ struct SeparateAudio {
         feed = makeFeed(opened.description.isLive ? .live(frameRate: nil) : ofFile)
     }
 
-    /// Begins to read. Returns at once.
+    /// Begins to read the audio input. Returns at once.
     func start() {
         if case .opened(let source) = source { source.start(into: feed, video: nil, audio: .program) }
     }
 
-    /// Ends reading. Returns at once.
+    /// Ends reading the audio input. Returns at once.
     func stop() {
         switch source {
         case .opened(let source): source.stop()

@@ -15,13 +15,13 @@ internal import Synchronization
 ///
 /// All calls may be made on any thread and return at once.
 final class SourceCopier: SourceCoding {
-    /// Opens the encoder that takes over. Blocks.
+    /// Opens the encoder that is used when packets cannot be copied. Blocks.
     typealias EncoderMaker = @Sendable () throws(ChannelFailure) -> SourceEncoder
 
     private enum Phase {
         /// Packets are copied as they arrive.
         case copying
-        /// An encoder is being opened.
+        /// The encoder that is used from now on is being opened.
         case opening
         case encoding(SourceEncoder)
     }
