@@ -21,7 +21,7 @@ package struct Backoff: Sendable, Equatable {
         case neverLive
         /// The output went off air less than ``Backoff/quickFor`` ago, so the peer may be restarting.
         case justLost
-        /// The output went off air longer ago.
+        /// The output went off air ``Backoff/quickFor`` ago or longer ago.
         case lostBefore
     }
 

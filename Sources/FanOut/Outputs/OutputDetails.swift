@@ -127,7 +127,7 @@ extension OutputDetails.Receivers {
 package struct OutputNumber: Sendable, Hashable {
     /// The number's name in the status. It is part of the API and does not change.
     package let key: String
-    /// The name of the Prometheus metric.
+    /// The name of the number's Prometheus metric.
     package let metric: String
     /// What the number means, in one line.
     package let help: String
