@@ -92,7 +92,7 @@ struct AMF3Reader {
         return text
     }
 
-    /// A number of one to four bytes (1.3.1).
+    /// Reads a number of one to four bytes (1.3.1).
     private mutating func unsigned29() throws(AMF0Reader.Malformed) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<3 {

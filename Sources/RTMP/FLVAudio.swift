@@ -24,9 +24,9 @@ package struct FLVAudio: Sendable {
         case end
     }
 
-    /// The codec.
+    /// The codec of the audio in the message.
     package let codec: Codec
-    /// The content of the message.
+    /// What the audio message contains.
     package let content: Content
 
     /// The tracks in the message other than the first, such as `audio track 2 (AAC)`.

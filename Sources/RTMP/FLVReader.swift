@@ -23,7 +23,7 @@ struct FLVPacket {
 
     /// The packet type that comes after modifiers and the multitrack header.
     let type: UInt8
-    /// The FourCC, such as `hvc1`.
+    /// The codec's FourCC, such as `hvc1`.
     let fourCC: String
     /// The track number; 0 unless the packet names another track.
     let track: UInt8

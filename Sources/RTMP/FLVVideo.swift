@@ -23,9 +23,9 @@ package struct FLVVideo: Sendable {
         case end
     }
 
-    /// The codec.
+    /// The codec of the video in the message.
     package let codec: Codec
-    /// The content of the message.
+    /// What the video message contains.
     package let content: Content
 
     /// Parses the body of a message; nil if it contains no video of the first track but, for example, color metadata or

@@ -16,7 +16,7 @@ enum RTMPChunkSize {
 package struct RTMPInboundParser {
     /// The bytes are not chunks, or would need more memory than the limits allow.
     struct Malformed: Error, Equatable {
-        /// The reason in a few words.
+        /// The reason for the error, in a few words.
         let reason: String
     }
 
@@ -84,7 +84,7 @@ package struct RTMPInboundParser {
     var limits: Limits
     private(set) var chunkBytes: Int
     private var streams: [Int: ChunkStream]
-    /// An incomplete header.
+    /// The bytes of a chunk's header that is not complete yet.
     private var header: [UInt8] = []
     /// The chunk stream of the incomplete chunk, and the number of its missing bytes.
     private var chunk: (stream: Int, remaining: Int)?

@@ -57,7 +57,7 @@ package struct RTMPLogin {
         return text.contains("authmod=llnw") ? .llnw : nil
     }
 
-    /// The `name=value` pairs after the question mark.
+    /// Returns the `name=value` pairs after the question mark in `text`.
     private static func fields(in text: String) -> [String: String] {
         let query = text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         let pairs = query.prefix { !$0.isWhitespace }.split(separator: "&").map {

@@ -186,7 +186,7 @@ package final class RTMPSession {
 /// The `connect` command (Adobe RTMP 1.0, 7.2.1.1). It replaces librtmp's, which puts additional properties outside the
 /// command object.
 struct RTMPConnectCommand {
-    /// The command's transaction ID.
+    /// The transaction ID of the `connect` command.
     static let transaction = 1
     /// Servers recognize this version as an encoder.
     static let flashVersion = "FMLE/3.0 (compatible; FMSc/1.0)"
@@ -202,7 +202,7 @@ struct RTMPConnectCommand {
     /// Whether the command announces codecs in the form of Enhanced RTMP.
     var isEnhanced = false
 
-    /// The command in AMF0.
+    /// The `connect` command in AMF0.
     var bytes: [UInt8] {
         var writer = AMF0Writer()
         writer.write("connect")

@@ -18,7 +18,7 @@ struct RTMPAggregate {
         offset = message.timestamp &- (bytes.count < Self.headerBytes ? 0 : Self.timestamp(bytes))
     }
 
-    /// Number of unread bytes.
+    /// Number of bytes of the aggregate that were not read yet.
     var count: Int { bytes.count }
 
     /// Returns the next inner message; nil at the end, or if the bytes are not a tag.

@@ -96,9 +96,9 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// The port number.
+    /// The number of the open port; 0 if no port is open.
     var port: UInt16 { opened.withLock { $0?.port ?? 0 } }
-    /// The address and port, for notices.
+    /// The address and port of the listener, for notices; empty if no port is open.
     var name: String { opened.withLock { $0?.name ?? "" } }
     var isSecure: Bool { identity != nil }
 

@@ -17,7 +17,7 @@ package final class RTMPPublication: Sendable {
         case silent(seconds: Int64)
         /// Another client publishes the stream now.
         case takenOver
-        /// The stream is no longer received.
+        /// The server no longer receives the stream.
         case cancelled
 
         package var description: String {
@@ -80,13 +80,13 @@ package final class RTMPPublication: Sendable {
         control(self, .read(false))
     }
 
-    /// Continues reading.
+    /// Continues reading from the client, after ``pause()``.
     package func resume() {
         lastReceived.store(SystemClock().now, ordering: .relaxed)
         control(self, .read(true))
     }
 
-    /// Ends the connection.
+    /// Ends the connection of the client that publishes.
     package func cancel() { control(self, .end(.cancelled)) }
 }
 

@@ -15,10 +15,10 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
     private enum Phase {
         /// Before a request to publish or play.
         case waiting
-        /// The authorization is pending.
+        /// The authorization of the client's request is pending.
         case deciding(RTMPStreamRequest, Task<Void, Never>?)
         case publishing(RTMPPublication, RTMPEndpoint)
-        /// The player is being handed over.
+        /// The player is being handed over to the output that serves it.
         case joining
         /// The client was told why the connection ends, and the connection is about to be closed.
         case leaving

@@ -19,7 +19,7 @@ struct RTMPServerHandshake {
 
     private var phase = Phase.version
     private var packet: [UInt8] = []
-    /// The source of random bytes.
+    /// The source of the handshake's random bytes.
     private var generator: any RandomNumberGenerator
 
     init(generator: any RandomNumberGenerator = SystemRandomNumberGenerator()) { self.generator = generator }

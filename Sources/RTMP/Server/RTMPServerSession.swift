@@ -90,7 +90,7 @@ package struct RTMPServerSession {
     /// Returns the bytes to send; each byte is returned once.
     package mutating func takeAnswers() -> [UInt8] { answers.take() }
 
-    /// Number of buffered bytes.
+    /// Number of received bytes that the session keeps until more arrive.
     package var heldBytes: Int { parser.heldBytes + (aggregate?.count ?? 0) }
 
     /// Returns the next event in `bytes` from `cursor` on, and moves `cursor` past it; nil when all bytes are used up.

@@ -57,10 +57,10 @@ package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, 
     /// The client's capabilities.
     package let capabilities: RTMPCapabilities
 
-    /// Application and name, as written in an address.
+    /// The application and the stream's name, as written in an address.
     package var path: String { name.isEmpty ? app : "\(app)/\(name)" }
 
-    /// The decoded value of `field` in the query.
+    /// The value of `field` in the query, without percent-encoding.
     package func parameter(_ field: String) -> String? {
         for pair in query.split(separator: "&") {
             let sides = pair.split(separator: "=", maxSplits: 1)
