@@ -6,7 +6,7 @@ internal import Media
 
 /// An Internet address with a port, in the kernel's format.
 package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
-    /// `AF_INET` or `AF_INET6`.
+    /// The address family: `AF_INET` or `AF_INET6`.
     package let family: CInt
     private let bytes: [UInt8]
 
@@ -80,7 +80,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         return index == 0 ? nil : index
     }
 
-    /// The same address with another port.
+    /// This address with another port.
     func with(port: UInt16) -> HostAddress {
         // The port is written after the family, which is its place in both families, in network order (ip(7), ipv6(7)).
         var copy = bytes
@@ -102,7 +102,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The numeric form without the port.
+    /// The address in numeric form, without the port.
     package var description: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { text in
             guard let start = text.baseAddress else { return "?" }

@@ -8,7 +8,7 @@
 package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     /// The name or address of the receiver, which may be a multicast group.
     package let host: String
-    /// The port.
+    /// The port of the receiver.
     package let port: UInt16
     /// The number of routers that a datagram may pass. Nil means the default: that of the system for a single host, and
     /// 1, which means the local network, for a multicast group. 0 keeps the datagrams on this machine, and is allowed
@@ -26,7 +26,7 @@ package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     /// The largest payload of a datagram, in bytes: as many whole TS packets as fit.
     private static let maximumDatagram: Int64 = 65_507 / 188 * 188
 
-    /// Parses `text`.
+    /// Parses the address `text`.
     package init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard parts.scheme == "udp" else { throw AddressError("The address must begin with udp://.") }
