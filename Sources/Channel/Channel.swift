@@ -37,9 +37,9 @@ package final class Channel: Sendable {
     /// The live outputs, which can be changed while the program runs.
     package let outputs: OutputSet
     package let recordings: ChannelRecordings
-    /// The recording for clips that are taken while nothing else is recorded.
+    /// Holds the recording for clips, which are taken from it while nothing else is recorded.
     package let clips: RecordingSlot
-    /// The work that has to finish before the channel ends.
+    /// The group that is left when all work is done that has to finish before the channel ends.
     private let ending = DispatchGroup()
     private let endAskedAt = Mutex<Int64?>(nil)
     /// The directories of outputs that the configuration file has added since the channel was opened.

@@ -273,7 +273,7 @@ package final class RecordingSlot: Sendable {
         for recording in ending + (current.map { [$0] } ?? []) { recording.cancelUploads() }
     }
 
-    /// Whether any recording of the channel has written a frame to the disk.
+    /// Whether any recording of this slot has written a frame to the disk.
     package var hasRecorded: Bool {
         let (had, ending) = state.withLock { ($0.hasRecorded, $0.ending) }
         return had || (ending + (current.map { [$0] } ?? [])).contains { $0.status.hasRecorded }

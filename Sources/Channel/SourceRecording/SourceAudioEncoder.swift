@@ -42,7 +42,8 @@ final class SourceAudioEncoder: SourceCoding {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// Opens an encoder of `bitrate` for the source `name`, whose packets go to `hub`. Throws ``ChannelFailure``.
+    /// Opens an encoder of `bitrate` bits per second for the source `name`, whose packets go to `hub`. Throws
+    /// ``ChannelFailure``.
     init(of name: String, bitrate: Int, into hub: PacketStream, logger: Logger) throws(ChannelFailure) {
         let encoder: AACEncoder
         do throws(AVFailure) {
