@@ -9,7 +9,7 @@ struct MixEffect {
     /// What was on air when a transition began.
     private enum Origin {
         case scenes(SceneMix)
-        /// The last frame of another transition, which was interrupted by this one.
+        /// The last frame of another transition, which the new transition interrupted.
         case still(VideoFrame)
     }
 
