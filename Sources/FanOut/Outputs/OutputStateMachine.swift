@@ -33,7 +33,7 @@ package struct OutputStateMachine: Sendable {
         /// The server asks the output to publish again at another address. The owner has checked that the output can
         /// use this address.
         case reconnectRequested(attempt: Int, at: Int64)
-        /// The primary address must be probed now, unless a later probe has been scheduled in the meantime.
+        /// The primary address must be probed now, unless another probe was scheduled after the one with this number.
         case primaryDue(probe: Int)
         /// At a keyframe, the candidate with this attempt number replaced the attempt on air: the candidate gets all
         /// new packets from now on.
