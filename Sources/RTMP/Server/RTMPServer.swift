@@ -18,7 +18,7 @@ internal import Synchronization
 package final class RTMPServer: Sendable {
     /// Serves a stream as long as this object is held, or until it is cancelled.
     package final class Registration: Sendable {
-        /// The port that was opened, if the address has port 0.
+        /// The open port. If the address has port 0, this is the port that the operating system has chosen.
         package let port: UInt16
         private let end: @Sendable () -> Void
 

@@ -117,7 +117,7 @@ extension RTMPServerHandshake {
             return start..<start + digestBytes
         }
 
-        /// The client's digest, if it is valid at this position.
+        /// The client's digest in C1, if it is valid at the position of this schema.
         func digest(in first: [UInt8]) -> [UInt8]? {
             let place = place(in: first)
             let digest = Array(first[place])
