@@ -117,7 +117,7 @@ package struct OptionList {
         throw AddressError("\(first.subject) is unknown to \(kind); \(help)\(advice)")
     }
 
-    /// An error about the option `name`. `rule` is the end of its sentence.
+    /// An error about the option `name`. `rule` is the end of the error's sentence.
     package func error(in name: String, _ rule: String) -> AddressError {
         AddressError("The \(kind) option \(name) \(rule).")
     }
