@@ -14,7 +14,8 @@ actor SRTSession: QueueActor, CountedReceiver {
     /// How a session ended. It is reported once, on the session's queue.
     enum Ending: Sendable {
         case failed(OutputFailure)
-        /// The whole program was sent, and the receiver has received it.
+        /// All packets in the queue were sent. The receiver has acknowledged them, unless the connection broke or the
+        /// wait for the last acknowledgements became too long.
         case drained
     }
 
