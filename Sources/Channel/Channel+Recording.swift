@@ -45,8 +45,8 @@ extension Channel {
 
     private func replaceFirst(_ configuration: ChannelConfiguration.Recording) throws -> Bool {
         do {
-            // A recording that would have to wait for disk space is refused here, so that the current recording
-            // continues.
+            // If there is a current recording, a new recording that would have to wait for disk space is refused, so
+            // that the current one continues.
             try recordings.first.replace { try make(configuration, canWait: recordings.first.current == nil) }
             return true
         } catch let failure as ChannelFailure {
@@ -55,9 +55,10 @@ extension Channel {
         }
     }
 
-    /// Sets up the recordings that begin with the program. If the setup in the record directory fails, and `canLack` is
-    /// true or there is a recording in the second directory, the program begins without it, and the setup is retried in
-    /// the background.
+    /// Sets up the recordings that begin with the program. If the recording in the record directory cannot be set up,
+    /// and `canLack` is true or the recording in the second directory was set up, the program begins without the first
+    /// recording, and its setup is retried in the background. With a second recording alone, an error of the
+    /// configuration is thrown nevertheless.
     func prepare(
         _ configuration: ChannelConfiguration.Recording, in places: RecordingPlaces, canLack: Bool
     ) throws(ChannelFailure) {
@@ -84,8 +85,8 @@ extension Channel {
         return try Recording(configuration, in: place, of: program)
     }
 
-    /// After `failure`, schedules further attempts in the background to set up the recording. Returns false, and does
-    /// nothing, if the channel has another recording.
+    /// After `failure`, schedules further attempts in the background to set up the recording in the record directory.
+    /// Returns false, and does nothing, if the record directory has another recording.
     private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
         let logger = configuration.logger(logger)
         let isLacking = recordings.first.lack(
@@ -125,7 +126,8 @@ extension Channel {
         return !recordings.isEmpty
     }
 
-    /// Marks the moment `time` of the program, in nanoseconds, with `text`. Returns at once.
+    /// Sets the mark `text` at `time`, in nanoseconds of program time, in all encodings, in the recordings and in the
+    /// log. Returns at once.
     package func mark(_ text: String, at time: Int64) {
         for encoding in [stream] + program.renditions.map(\.stream) { encoding.mark(text, at: time) }
         for recording in recordings.current { recording.mark(text, at: time) }
@@ -157,7 +159,8 @@ extension Channel {
             clock: clock, logger: configuration.logger(logger))
         recorded.rendition = rendition
         if configuration.beside != nil {
-            // Each of two directories is to have room for the complete recording, even if both are on one disk.
+            // The second directory's recording has its own name in the space ledger, so that each directory has room for
+        // the complete recording, even if both are on one disk.
             recorded.owner = "\(name) (second directory)"
             recorded.queues = resources.secondQueues
         }

@@ -66,7 +66,7 @@ extension Channel {
                     return logger.warning(
                         "the recording in \(second.directory) continues with its earlier settings: \(failure)")
                 }
-                // An error means that there is no current recording.
+                // An error means that there is no current recording to stop.
                 try? recordings.second.stop(stopsStart: true)
                 lackSecond(second, because: failure)
             }
@@ -76,8 +76,8 @@ extension Channel {
     }
 
     /// Sets up the recording `second`, in `place` if that is prepared already. Without `canWait`, a recording that
-    /// would have to wait for disk space is refused. Throws an error if the disk takes longer than 10 s, also for the
-    /// free space, which is read without a limit otherwise.
+    /// would have to wait for disk space is refused. Throws an error if the file system takes longer than 10 s for the
+    /// complete setup, which includes the query for free space.
     private func makeSecond(
         _ second: ChannelConfiguration.Recording, in place: Result<RecordingPlace, ChannelFailure>? = nil,
         canWait: Bool = true
@@ -95,7 +95,7 @@ extension Channel {
     }
 
     /// After `failure`, schedules further attempts in the background to set up the recording `second`. Does nothing if
-    /// there is one already.
+    /// there is a recording in the second directory already.
     private func lackSecond(_ second: ChannelConfiguration.Recording, because failure: ChannelFailure) {
         let isLacking = recordings.second.lack(
             "\(failure)", remake(second, saying: "the recording in \(second.directory) is possible now"))

@@ -37,9 +37,9 @@ package final class Channel: Sendable {
     /// The live outputs, which can be changed while the program runs.
     package let outputs: OutputSet
     package let recordings: ChannelRecordings
-    /// The recording for clips that are taken while nothing else is recorded.
+    /// Holds the recording for clips, which are taken from it while nothing else is recorded.
     package let clips: RecordingSlot
-    /// The work that has to finish before the channel ends.
+    /// The group that is left when all work is done that has to finish before the channel ends.
     private let ending = DispatchGroup()
     private let endAskedAt = Mutex<Int64?>(nil)
     /// The directories of outputs that the configuration file has added since the channel was opened.
@@ -49,9 +49,10 @@ package final class Channel: Sendable {
 
     /// Prepares the record directories, opens inputs and encoder, and asks the storage guards whether there is enough
     /// space. Nothing is on air yet. Blocks until the inputs answer, or until `opening` is cancelled. Throws
-    /// ``ChannelFailure``. With `canLackRecording`, the channel is opened even if its recording cannot be set up;
-    /// setting up the recording is then retried in the background. The same happens if the recording in the second
-    /// directory cannot be set up, or only that one can.
+    /// ``ChannelFailure``. With `canLackRecording`, the channel is opened even if no recording can be set up; the setup
+    /// is then retried in the background. If only one of two recordings can be set up, the channel is opened in any
+    /// case, unless the failure of the first one is an error of the configuration; the setup of the other recording is
+    /// retried.
     package init(
         _ configuration: ChannelConfiguration, resources: HostResources = HostResources(),
         opening: ChannelOpening? = nil, canLackRecording: Bool = false, logger: Logger
@@ -96,8 +97,8 @@ package final class Channel: Sendable {
             }
             try add(definitions)
         } catch {
-            // Inputs and outputs are closed, because the next attempt needs their ports and devices. Streams are
-            // finished, because a stream and its encoder retain each other until then.
+            // Inputs and outputs are closed, because the next attempt to open the channel needs their ports and
+            // devices. Streams are finished, because a stream and its encoder retain each other until then.
             program.stop()
             for stream in [hub] + streams.values { stream.finish() }
             throw error
@@ -222,7 +223,7 @@ extension Channel {
     }
 
     /// Replaces the output `name` by the output that `address` describes, under the same name. Throws the same errors
-    /// as ``add(address:name:)``; nothing has changed in that case.
+    /// as ``add(address:name:)``; after an error, the old output is unchanged.
     package func replace(_ name: String, by address: String, isPaused: Bool = false) throws {
         let output = try OutputSpecification(requested: address)
         let next = try definition(of: output, name: name, origin: .api, replacing: name)
@@ -266,7 +267,7 @@ extension Channel {
         if idle.isEmpty { logger.info("no output has given up or was refused: nothing to try again for \(cause)") }
         for output in idle {
             logger.notice("tried again because of \(cause)", metadata: ["output": "\(output.name)"])
-            // The error of an output that was removed in the meantime is ignored, because such an output needs no
+            // An error means that the output was removed after the list of outputs was read. Such an output needs no
             // retry.
             try? outputs.retryNow(output.name)
         }
@@ -282,8 +283,8 @@ extension Channel {
                 definitions.append(
                     try output.definition(name: name, in: context, origin: configuration.origin))
             } catch {
-                // A busy port might be free at the next start, so a service manager should restart relay. Wrong flags
-                // stay wrong, so a restart would not help.
+                // The cause tells a service manager whether to restart relay. A busy port might be free at the next
+                // start. Wrong flags stay wrong, so a restart would not help.
                 throw ChannelFailure(
                     error.kind == .unreachable ? .nothingDelivered : .configuration, .openOutput(name),
                     because: error.reason, error: error)
@@ -360,7 +361,7 @@ extension Channel {
 
     /// Ends the recording for clips, if there is one. Called when no clip needs any further packets. Returns at once.
     package func stopClips() {
-        // An error means that there is no recording for clips.
+        // An error means that there is no recording for clips to stop.
         try? clips.stop()
     }
 }

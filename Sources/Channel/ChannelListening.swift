@@ -19,9 +19,9 @@ package struct ChannelListening: InputOpener {
     /// Whether the audio packets of inputs are re-encoded here. Such audio may have a codec that no output can carry.
     private let encodesCopiedAudio: Bool
 
-    /// Reads the certificate that `configuration` names, if there is one. Blocks while it reads. Throws
-    /// ``ChannelFailure``. If `opening` is cancelled, threads that are blocked on an input of this channel return with
-    /// an error.
+    /// Reads the certificate that `configuration` names, if there is one. Blocks while it reads the certificate's
+    /// files. Throws ``ChannelFailure``. If `opening` is cancelled, threads that are blocked on an input of this
+    /// channel return with an error.
     package init(
         _ configuration: ChannelConfiguration, resources: HostResources, opening: ChannelOpening, logger: Logger
     ) throws(ChannelFailure) {
@@ -85,8 +85,8 @@ package struct ChannelListening: InputOpener {
     ) throws(ChannelFailure) -> any MediaSource {
         let published = try source(at: location, needs: options.needs, clock: clock, logger: logger)
         let own = SourceOpening(logger: logger)
-        // If the channel's opening is cancelled, this source must be cancelled, too. A caller that passes its own
-        // `opening` cancels the source through that.
+        // If the opening of the channel is cancelled, the source that is opened here must be cancelled, too. A caller
+        // that passes its own `opening` cancels the source through that.
         if opening == nil { whenGivenUp { own.cancel() } }
         let opening = opening ?? own
         do throws(IngestError) {

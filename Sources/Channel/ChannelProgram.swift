@@ -9,7 +9,7 @@ internal import Studio
 ///
 /// ``run()`` occupies the thread that calls it. Everything else may be called on any thread and returns at once.
 protocol ChannelProgram: AnyObject, Sendable {
-    /// The tracks, as far as they are known before the first packet.
+    /// The program's tracks, as far as they are known before the first packet.
     var description: StreamDescription { get }
     /// Makes keyframes on request, if the program has an encoder.
     var keyframes: any KeyframeRequester { get }
@@ -24,7 +24,7 @@ protocol ChannelProgram: AnyObject, Sendable {
     func stop()
     /// The heartbeats of the threads that currently carry the program's media.
     var heartbeats: [Heartbeat] { get }
-    /// A snapshot, without the outputs and the recording.
+    /// A snapshot of the program's status, without the outputs and the recording.
     var status: ChannelStatus { get }
     /// Decides which of several sources is visible; nil if there is only one source.
     var director: Director? { get }

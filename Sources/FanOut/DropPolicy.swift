@@ -7,10 +7,11 @@ package enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseI
     /// The output was not connected, and the queued packet became too old. Or the attempt, or the output, ended before
     /// the packet was sent.
     case notConnected = "not_connected"
-    /// The queue exceeded its first threshold (`disposableThreshold`), and no other frame refers to this frame.
+    /// The queue exceeded its first threshold (`disposableThreshold`), and the packet is a frame to which no other
+    /// frame refers.
     case disposable
-    /// The queue exceeded its second threshold (`videoThreshold`). This frame was refused, and video waits for a
-    /// keyframe.
+    /// The queue exceeded its second threshold (`videoThreshold`). The frame was refused, and the queue accepts no
+    /// video until the next keyframe.
     case congestion
     /// The queue reached its limit, so all packets before its newest keyframe were removed.
     case overflow
@@ -29,7 +30,7 @@ package struct DropPolicy: Sendable {
         case accept
         /// Do not append the packet, for this reason.
         case refuse(DropCause)
-        /// Remove all packets before the newest queued keyframe. Then ask for a decision about the same packet again.
+        /// Remove all packets before the newest queued keyframe. Then ask again for a decision about the packet.
         case flush
     }
 
@@ -56,8 +57,8 @@ package struct DropPolicy: Sendable {
     package private(set) var mode: Mode
     /// Whether frames of the leading track are refused until the next keyframe.
     package private(set) var awaitsKeyframe = true
-    /// Whether the other tracks are refused until the next keyframe, too. An output that joins a running program begins
-    /// with a video frame and not with audio.
+    /// Whether the tracks other than the leading one are refused until the next keyframe, too. An output that joins a
+    /// running program begins with a video frame and not with audio.
     private var beginsAtKeyframe = false
     /// Whether the last accepted packet of the leading track is a keyframe.
     private var isAfterKeyframe = false

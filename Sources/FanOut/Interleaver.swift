@@ -41,7 +41,8 @@ package struct Interleaver {
     private var (video, audio, data) = (Track(), Track(), Track())
     /// The latest decoding time of all released packets, in nanoseconds.
     private var latest = Int64.min
-    /// The maximum media time for which one track's packets are held while another track is awaited, in nanoseconds.
+    /// The maximum media time, in nanoseconds, for which the packets of one track are held while another track is
+    /// awaited.
     var bound: Int64
 
     /// Creates an interleaver that waits for packets of `tracks`. It stops waiting for a track when it holds more than

@@ -23,7 +23,8 @@ package final class InterleavingSink: PacketSink {
         interleaver = Mutex(Interleaver(waitingFor: tracks, bound: bound))
     }
 
-    /// Sets for how much media time one track waits for the other. `bound` must be longer than the encoder's delay.
+    /// Sets for how much media time, `bound`, the packets of one track are held back while the other track is awaited.
+    /// `bound` must be longer than the encoder's delay.
     package func wait(upTo bound: Duration) { interleaver.withLock { $0.bound = bound.inNanoseconds } }
 
     package func publish(_ packet: EncodedPacket) {

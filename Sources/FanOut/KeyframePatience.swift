@@ -17,7 +17,7 @@ struct KeyframePatience: Sendable {
     private static let memory = Duration.seconds(60)
 
     private var waitingSince: Int64?
-    /// After `lastRequest`, the waiting time was 2.5 s doubled this many times.
+    /// After the request at `lastRequest`, the waiting time was 2.5 s, doubled this many times.
     private var level = 0
     private var lastRequest: Int64 = 0
     /// The number of requests so far.
@@ -48,6 +48,6 @@ struct KeyframePatience: Sendable {
         return true
     }
 
-    /// Counts a request that an attempt made after it had waited by itself.
+    /// Counts a request that an attempt made by itself, after a wait of its own.
     mutating func countRequest() { requests += 1 }
 }

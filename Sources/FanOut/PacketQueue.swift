@@ -52,7 +52,7 @@ package final class PacketQueue: Sendable {
         /// Whether the output has called `pop` or gone on air since the queue was last full.
         var isRead = true
         var pace = ArrivalPace()
-        /// How far the newest packet is ahead of time, in nanoseconds; see ``ArrivalPace``.
+        /// How far the newest packet was ahead of time when it arrived, in nanoseconds; see ``ArrivalPace``.
         var ahead: Int64 = 0
     }
 
@@ -60,13 +60,13 @@ package final class PacketQueue: Sendable {
     package enum Outcome: Sendable, Equatable {
         /// The packet was appended to the queue.
         case queued
-        /// The packet was refused, for this reason.
+        /// The packet was refused, for the reason in the associated value.
         case dropped(DropCause)
     }
 
     /// The limits of this queue.
     package let limits: QueueLimits
-    /// Measures when packets arrive, if they may come in bursts.
+    /// The clock by which the arrival of packets is measured, if packets may come in bursts.
     private let clock: any MonotonicClock
     private let state: Mutex<State>
 
@@ -249,8 +249,8 @@ extension PacketQueue.State {
     /// the first packet of the queue, and if `incoming` is a keyframe.
     fileprivate mutating func flush(incoming: EncodedPacket?, cause: DropCause) {
         let isIncomingKeyframe = incoming.map(policy.canBegin) ?? false
-        // When the connection is lost, a queued keyframe is useless if the frames after it were refused: viewers would
-        // see an old frame and then a gap.
+        // When the connection is lost, all packets are removed if the frames after the queued keyframe were refused:
+        // with this keyframe, viewers would see an old frame and then a gap.
         let isUseless = incoming == nil && policy.awaitsKeyframe
         let newest = isUseless ? nil : packets.lastIndex(where: policy.canBegin)
         let keepsFrom: Int
@@ -281,11 +281,11 @@ extension PacketQueue.State {
 ///
 /// The packet with the largest lateness is the first packet of a burst.
 struct ArrivalPace {
-    /// The largest lateness is kept for at least this time, and for at most twice this time. No segment is as long as
-    /// this.
+    /// The largest lateness is kept for at least this time, in nanoseconds, and for at most twice this time. No segment
+    /// is as long as this.
     private static let window: Int64 = 30_000_000_000
-    /// The most by which a packet counts as ahead of time. No burst is longer than this. A larger difference comes from
-    /// a pause of the sender.
+    /// The most, in nanoseconds, by which a packet counts as ahead of time. No burst is longer than this. A larger
+    /// difference comes from a pause of the sender.
     private static let longest: Int64 = 20_000_000_000
 
     private var (slowest, before): (Int64?, Int64?)

@@ -35,8 +35,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         var keyframes: (any KeyframeRequester)?
         /// Packets that wait for the next video frame.
         var waiting: [EncodedPacket] = []
-        /// Text marks that were not sent yet, sorted by time. Either the program has not reached their times, or
-        /// nothing was published since they were set.
+        /// Text marks that were not sent yet, sorted by `time`, in nanoseconds of program time. Either the program has
+        /// not reached their times, or nothing was published since they were set.
         var marks: [(time: Int64, text: String)] = []
         /// The latest decoding time of all published packets, in nanoseconds.
         var newest = Int64.min
@@ -81,8 +81,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
     package func join(_ consumer: any PacketConsumer) {
         let server = state.withLock { state in
             state.consumers.append(consumer)
-            // The lock is held during this call, so that no newer packet can reach the consumer first. The consumer
-            // only queues the packets, so the call is short.
+            // The lock is held while the consumer accepts the current GOP, so that no newer packet can reach the
+            // consumer first. The consumer only queues the packets, so this takes little time.
             let packets = state.history.currentGOP
             return packets.isEmpty ? nil : consumer.accept(packets)
         }
@@ -94,7 +94,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
     package func joinReplay(_ consumer: any PacketConsumer) -> Int64? {
         let (server, first) = state.withLock { state in
             state.consumers.append(consumer)
-            // The lock is held during this call for the same reason as in ``join(_:)``.
+            // The lock is held while the consumer accepts the packets, for the same reason as in ``join(_:)``.
             let packets = state.history.packets
             return (packets.isEmpty ? nil : consumer.accept(packets), packets.first?.ptsNanoseconds)
         }
@@ -151,7 +151,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
     package func finish() {
         let (packets, consumers) = state.withLock { state in
             state.placeMarks(upTo: .max)
-            // The encoder retains the stream. The stream releases the encoder here to break the retain cycle.
+            // The encoder retains the stream, and the stream the encoder. The stream releases the encoder here to break
+            // this retain cycle.
             state.keyframes = nil
             return state.takeWaiting()
         }

@@ -30,7 +30,8 @@ package struct QueueLimits: Sendable, Equatable {
         disposableThreshold: .milliseconds(700), videoThreshold: .milliseconds(900), maximumDuration: .seconds(3),
         maximumBytes: 8 << 20)
 
-    /// These limits for a queue of at most `duration`. The two thresholds become at most 70 % and 90 % of `duration`.
+    /// Returns these limits, changed for a queue of at most `duration`. The two thresholds become at most 70 % and 90 %
+    /// of `duration`.
     package func scaled(to duration: Duration) -> QueueLimits {
         var limits = self
         limits.maximumDuration = duration
@@ -39,8 +40,8 @@ package struct QueueLimits: Sendable, Equatable {
         return limits
     }
 
-    /// These limits for an input that may deliver in bursts. If the byte limit is the default, it is raised to make
-    /// room for a segment of 10 s at 25 Mbit/s.
+    /// These limits, changed for an input that may deliver in bursts. If the byte limit is the default, it is raised to
+    /// make room for a segment of 10 s at 25 Mbit/s.
     package var forBursts: QueueLimits {
         var limits = self
         limits.takesBursts = true

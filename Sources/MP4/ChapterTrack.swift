@@ -34,9 +34,9 @@ package enum ChapterTrack {
             stsd.box("text") { entry in
                 entry.zeros(6)
                 entry.u16(1)
-                // Zeros for flags, justification, background color, text box, and reserved fields.
+                // Writes zeros for flags, justification, background color, text box, and reserved fields.
                 entry.zeros(30)
-                // Zeros for font, face, reserved fields and text color, and an empty font name.
+                // Writes zeros for font, face, reserved fields and text color, and an empty font name.
                 entry.zeros(14)
             }
         }
@@ -47,7 +47,7 @@ package enum ChapterTrack {
     static func mediaHeader(_ minf: inout BoxWriter) {
         minf.box("gmhd") { gmhd in
             gmhd.fullBox("gmin") { gmin in
-                // The graphics mode "dither copy" with the color gray.
+                // The graphics mode is "dither copy" with the color gray.
                 gmin.u16(0x40)
                 for _ in 0..<3 { gmin.u16(0x8000) }
                 gmin.zeros(4)

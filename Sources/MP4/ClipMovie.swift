@@ -6,7 +6,7 @@ internal import Media
 package struct ClipTrack: Sendable {
     /// The track's samples in decoding order, which is also their order in the file.
     package var samples: [IndexedSample]
-    /// The presentation time of the first visible sample. Samples before that time are hidden.
+    /// The presentation time of the first visible sample, in ticks of the track. Samples before that time are hidden.
     package var start: Int64
 
     /// Creates a track of `samples`. Samples from the time `start` on are visible.

@@ -5,13 +5,13 @@ internal import Media
 /// The times and the position in a file of one coded frame or audio packet. Times are in ticks of the track, counted
 /// from the file's first frame.
 package struct IndexedSample: Sendable, Equatable {
-    /// The decoding time. It never decreases from sample to sample.
+    /// The decoding time, in ticks of the track. It never decreases from sample to sample.
     package var dts: Int64
-    /// The presentation time.
+    /// The presentation time, in ticks of the track.
     package var pts: Int64
-    /// The duration of the sample.
+    /// The duration of the sample, in ticks of the track.
     package var duration: Int64
-    /// The offset of the sample's first byte in the file.
+    /// The offset of the sample's first byte in the file, in bytes.
     package var offset: Int64
     /// The size of the sample in bytes.
     package var size: Int64
@@ -48,8 +48,8 @@ extension IndexedTrack {
         self.layout = layout
         samples = Self.samples(table, zero: table.start + layout.mediaTime - facts.offset)
         let limit = facts.timescale * TrackFacts.longestTime
-        // In real files ticks are not shorter than this limit allows. Times can then be converted between the ticks of
-        // two tracks without overflow.
+        // The track's ticks must not be shorter than this limit allows, as they are not in real files. Times can then
+        // be converted between the ticks of two tracks without overflow.
         guard layout.timescale <= 1 << 24, samples.allSatisfy({ $0.pts.magnitude <= limit }) else {
             throw MP4Failure(description: "its times are absurd")
         }
@@ -63,7 +63,7 @@ extension IndexedTrack {
             return
         }
         var children = entry.body
-        // The fixed fields of a VisualSampleEntry (12.1.3).
+        // The fixed fields of a VisualSampleEntry have 78 bytes (ISO/IEC 14496-12, 12.1.3).
         let fields = try children.take(78)
         let boxes = try children.boxes()
         coding = Array(fields) + boxes.filter { $0.type != "btrt" }.flatMap(\.whole)

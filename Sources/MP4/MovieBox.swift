@@ -135,8 +135,8 @@ package struct MovieBox {
         let all = Int64(clamping: (product + Int128(track.timescale) - 1) / Int128(max(1, track.timescale)))
         if let limit = track.limit { return min(all, limit) }
         guard let end = layout.end else { return all }
-        // The duration of video is made two ticks shorter. Rounded up, it could include the first frame of the next
-        // file.
+        // Video ends at least two movie ticks before the end of the movie. A duration that is rounded up could
+        // otherwise include the first frame of the next file.
         return min(all, max(0, end &- emptyDuration(track) &- (track.kind == .video ? Self.hair : 0)))
     }
 

@@ -22,7 +22,7 @@ package struct MovieLayout {
         package var sampleDescription: [UInt8]
         /// The duration of the empty edit before the track begins, in movie ticks.
         package var emptyEdit: Int64 = 0
-        /// The time on the track's own timeline at which the visible part begins.
+        /// The time on the track's own timeline at which the visible part begins, in ticks of the track.
         package var mediaTime: Int64 = 0
         /// The duration that the track's edit list gives, in movie ticks; 0 for an open file.
         package var shownDuration: Int64 = 0
@@ -74,7 +74,7 @@ package struct MovieLayout {
                     id: Self.audioID, kind: .audio, timescale: UInt32(format.sampleRate),
                     sampleDescription: SampleDescription.audio(audio, format, form)))
         }
-        // The timescale of the last track. That is the audio track if the file has audio.
+        // The timescale of the movie is that of the last track, which is the audio track if the file has audio.
         timescale = tracks.last?.timescale ?? 1000
         self.creationTime = creationTime
         self.userData = userData
@@ -111,7 +111,7 @@ extension MovieLayout.Track {
         case "av01": (codec, name) = (.av1, "av1C")
         default: throw MP4Failure(description: "its frames are coded in an unknown way")
         }
-        // The fixed fields of a VisualSampleEntry (ISO/IEC 14496-12, 12.1.3).
+        // The fixed fields of a VisualSampleEntry come first (ISO/IEC 14496-12, 12.1.3).
         var fields = entry.body
         _ = try fields.take(24)
         let (width, height) = (Int(try fields.u16()), Int(try fields.u16()))

@@ -78,7 +78,8 @@ enum MovieReader {
             let time = try elst.mediaTime(version: version)
             _ = try elst.u32()
             if time == -1 {
-                // Times are later added to the duration, perhaps in a timescale with more ticks, and must not overflow.
+                // An empty edit that is too long is refused. Times are later added to its duration, perhaps in a
+                // timescale with more ticks, and must not overflow.
                 guard duration <= Int64(movieTimescale) * longestEmptyEdit else {
                     throw MP4Failure(description: "a track begins absurdly late")
                 }

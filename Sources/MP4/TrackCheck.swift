@@ -12,18 +12,19 @@ package struct TrackCheck {
     private let isClosed: Bool
     /// The times in ticks at which samples are missing, each with the number of missing samples.
     private let holes: [(at: Int64, samples: Int64)]
-    /// The earliest presentation time, on the track's own timeline.
+    /// The earliest presentation time on the track's own timeline, in ticks of the track.
     private let earliest: Int64
     private let doubled: Int
     private let isTrimmed: Bool
 
-    /// The number of frames at the end among which earlier frames may still be missing. It is larger than the number of
-    /// frames that a decoder can reorder (H.264, A.3.1: 16 frames).
+    /// The number of frames at the end of a file among which earlier frames may still be missing. It is larger than the
+    /// number of frames that a decoder can reorder (H.264, A.3.1: 16 frames).
     private static let reorderLimit = 32
 
-    /// Checks `table`. `endsSuddenly` means that the file ended in the middle of writing. Frames that are shown before
-    /// its last frames may then be missing. `isCopied` means that relay did not encode the media: frame durations may
-    /// vary, and there may be pauses. `isTrimmed` means that the file has samples that its edit list hides.
+    /// Checks `table`. `endsSuddenly` means that the file ended in the middle of writing: among the last frames of the
+    /// file, frames may be missing that are shown earlier than frames that were written. `isCopied` means that relay
+    /// did not encode the media: frame durations may vary, and there may be pauses. `isTrimmed` means that the file has
+    /// samples that its edit list hides.
     package init(
         layout: MovieLayout, track: MovieLayout.Track, table: SampleTable, isClosed: Bool, endsSuddenly: Bool,
         isCopied: Bool = false, isTrimmed: Bool = false
@@ -36,7 +37,7 @@ package struct TrackCheck {
         self.table = table
         self.isClosed = isClosed
         let begin = table.start + track.mediaTime
-        // A damaged edit list may have a negative duration. Nothing is visible then.
+        // A damaged edit list may have a negative duration. Nothing of the track is visible then.
         let end = begin + max(0, movie.shownTicks(track))
         let times = table.presentationTimes.filter {
             !isTrimmed || track.kind == .audio || (begin..<end).contains($0)
@@ -48,7 +49,7 @@ package struct TrackCheck {
         for (index, (before, after)) in zip(times, times.dropFirst()).enumerated() {
             let distance = after - before
             if isCopied ? distance <= 0 : distance < usual - usual / 2 { doubled += 1 }
-            // A difference of up to half a sample is a rounding error, and not a gap.
+            // A distance of up to one and a half times the usual sample duration is a rounding error, and not a gap.
             guard distance > usual + usual / 2 else { continue }
             let behind = times.count - 1 - index
             if endsSuddenly, track.kind == .video, behind < Self.reorderLimit {
@@ -120,8 +121,8 @@ package struct TrackCheck {
     private var editProblems: [String] {
         var problems: [String] = []
         let hidden = table.start + track.mediaTime - earliest
-        // The last audio packet of a program may be shorter than the hidden packet, and may be the only audible packet
-        // of its file.
+        // The longer one of the usual duration and the first sample's duration is used. The last audio packet of a
+        // program may be shorter than the hidden packet before it, and may be the only audible packet of its file.
         let packet = max(facts.sampleDuration, table.durations.runs.first.map { Int64($0.value) } ?? 0)
         if !isTrimmed, track.kind == .video ? hidden != 0 : hidden > 2 * packet {
             problems.append("the edit list hides samples at the beginning")

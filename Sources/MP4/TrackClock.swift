@@ -4,15 +4,15 @@ package import Media
 
 /// Converts the times of packets to ticks of one track of a file.
 package struct TrackClock {
-    /// The tick of the program at which the track's own timeline begins.
+    /// The time of the program, in ticks of the track, at which the track's own timeline begins.
     package var origin: Int64 = 0
     package let timeBase: TimeBase
 
     /// Creates a clock with `timescale` ticks per second, for a track that begins at 0.
     package init(timescale: UInt32) { timeBase = TimeBase(1, Int32(clamping: timescale)) }
 
-    /// Converts `time`, a time of `packet`, to ticks of the track. The time since the program's start is converted, so
-    /// that rounding errors do not add up.
+    /// Converts `time`, a time of `packet`, to ticks of the track. The complete time since the program's start is
+    /// converted, and not the time since the previous packet, so that rounding errors do not add up.
     package func ticks(_ time: Int64, _ packet: EncodedPacket) -> Int64 { packet.timeBase.rescale(time, to: timeBase) }
 
     /// The table entries of `packets`. `next` is the packet that follows them, if it is known.

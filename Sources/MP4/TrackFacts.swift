@@ -16,9 +16,9 @@ package struct TrackFacts: Sendable, Equatable {
     package var offset: Int64
     /// The duration of the visible part, in ticks.
     package var shown: Int64
-    /// The sample duration that occurs most often.
+    /// The sample duration that occurs most often, in ticks.
     package var sampleDuration: Int64
-    /// The ticks from the first visible sample to the last one.
+    /// The ticks from the first visible sample to the beginning of the last one.
     package var lastSample: Int64
     /// The ticks from the first visible sample to the first missing one near the end; equal to ``shown`` if none is
     /// missing. Frames are written in decoding order. A file that ends suddenly may therefore lack a frame that is

@@ -6,7 +6,7 @@
 /// The caller asks ``next(at:)`` which attempt to start, and reports failures to ``failed(at:)``. Times are monotonic
 /// nanoseconds.
 struct AddressRace {
-    /// How long an attempt runs before the next one starts as well (RFC 8305, 5: 250 ms).
+    /// How long an attempt runs before the attempt to the next address starts as well (RFC 8305, 5: 250 ms).
     static let staggerNanoseconds: Int64 = 250_000_000
 
     private let count: Int
@@ -30,7 +30,7 @@ struct AddressRace {
     /// Records that an attempt failed. The next attempt may then start at once.
     mutating func failed(at now: Int64) { due = min(due, now) }
 
-    /// When the next attempt starts; `nil` if all have started.
+    /// When the next attempt starts, in monotonic nanoseconds; `nil` if all attempts have started.
     var nextStart: Int64? { started < count ? due : nil }
 
     /// Returns `addresses` with the two families alternating, beginning with the family of the first address (RFC 8305,

@@ -8,7 +8,7 @@ package final class DescriptorGate: ChannelDuplexHandler {
     package typealias InboundIn = NIOAny
     package typealias OutboundIn = NIOAny
 
-    /// How often a paused server checks whether descriptors are free again.
+    /// How often a server that stopped accepting connections checks whether descriptors are free again.
     private static let interval = TimeAmount.seconds(1)
 
     private let reserve: DescriptorReserve

@@ -25,7 +25,8 @@ package enum DescriptorLimit {
         guard getrlimit(resource, &limit) == 0 else { return nil }
         guard let directory = opendir("/proc/self/fd") else { return [EMFILE, ENFILE].contains(errno) ? 0 : nil }
         defer { closedir(directory) }
-        // The entries `.` and `..` and the directory itself do not count.
+        // The count starts below 0, because the entries `.` and `..` and the descriptor of the directory itself do not
+        // count.
         var open = -3
         while readdir(directory) != nil { open += 1 }
         return max(0, Int(clamping: limit.rlim_cur) - open)

@@ -18,9 +18,9 @@ package final class DescriptorReserve: Sendable {
     private struct State {
         /// The number of descriptors that the process may have; 0 before it is known.
         var limit = 0
-        /// The needs of the outputs in the configuration.
+        /// The number of outputs in the configuration, and of the descriptors that they need.
         var configured = Need()
-        /// The needs of the outputs that exist now.
+        /// The number of outputs that exist now, and of the descriptors that they need.
         var counted = Need()
         /// The number of free descriptors at the last count, less the connections that were accepted since then.
         var free = Int.max
@@ -29,7 +29,8 @@ package final class DescriptorReserve: Sendable {
         var pauses: UInt64 = 0
         var nextReport = Int64.min
 
-        /// The number of descriptors that are kept free. Outputs of the configuration count even before they exist.
+        /// The number of descriptors that are kept free for inputs, recorders and outputs. Outputs of the configuration
+        /// count even before they exist.
         var kept: Int {
             let needed = max(configured.descriptors, DescriptorLimit.needed(counted.descriptors))
             let outputs = max(configured.outputs, counted.outputs)
@@ -65,8 +66,8 @@ package final class DescriptorReserve: Sendable {
     private let measure: @Sendable () -> Int?
     private let state = Mutex(State())
 
-    /// Creates a reserve that keeps nothing yet. `measure` returns the number of free descriptors, or nil if the number
-    /// is unknown. Connections are accepted if it is unknown.
+    /// Creates a reserve that keeps nothing yet. `measure` returns the number of free descriptors; while it returns
+    /// nil, the number is unknown, and connections are accepted.
     package init(
         clock: any MonotonicClock = SystemClock(), measure: @escaping @Sendable () -> Int? = { DescriptorLimit.free }
     ) {
@@ -76,8 +77,8 @@ package final class DescriptorReserve: Sendable {
 
     /// Keeps descriptors free for `outputs` outputs, or for the outputs that are counted now (``count(_:)``) if there
     /// are more of these. `limit` is the number of descriptors that the process may have, and `needed` is the number
-    /// that it needs for these outputs (``DescriptorLimit/needed(_:)``). At most half of the difference is kept free.
-    /// Otherwise a server would never accept a connection once all outputs are on air.
+    /// that it needs for these outputs (``DescriptorLimit/needed(_:)``). At most half of the difference between `limit`
+    /// and `needed` is kept free. Otherwise a server would never accept a connection once all outputs are on air.
     package func keep(forOutputs outputs: Int, needing needed: Int, of limit: Int) {
         state.withLock { state in
             state.limit = limit
@@ -85,7 +86,7 @@ package final class DescriptorReserve: Sendable {
         }
     }
 
-    /// Counts an output that needs this many descriptors, until the returned object is released.
+    /// Counts an output that needs `descriptors` descriptors, until the returned object is released.
     package func count(_ descriptors: Int) -> any Sendable { Registration(descriptors, in: self) }
 
     private func add(_ outputs: Int, _ descriptors: Int) {

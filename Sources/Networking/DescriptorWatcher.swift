@@ -43,7 +43,7 @@ package final class DescriptorWatcher: Sendable {
             if stop >= 0 { close(stop) }
         }
 
-        /// Serves events until the watcher stops it.
+        /// Serves events until the watcher stops this registry.
         func run() {
             var events = [epoll_event](repeating: epoll_event(), count: 64)
             while true {
@@ -102,7 +102,7 @@ package final class DescriptorWatcher: Sendable {
         _ = control(EPOLL_CTL_MOD, descriptor, number, wishes)
     }
 
-    /// Ends the watch. Call it before closing the descriptor.
+    /// Ends the watch `number` of `descriptor`. Call it before closing the descriptor.
     package func remove(_ number: UInt64, _ descriptor: CInt) {
         _ = control(EPOLL_CTL_DEL, descriptor, number, [])
         registry.watches.withLock { $0.handlers[number] = nil }

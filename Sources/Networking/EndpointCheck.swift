@@ -12,7 +12,7 @@ package enum EndpointCheck {
     package static func resolve(_ host: String, port: UInt16) throws(OutputFailure) -> [HostAddress] {
         let answer = Answer<HostResolver.Answer>()
         HostResolver.shared.resolve(host, port: port) { answer.give($0) }
-        // The resolver has its own deadline, which expires earlier.
+        // The resolver has its own deadline, which expires before this wait ends.
         guard let addresses = answer.wait(openTimeout * 2) else { return [] }
         return try addresses.get()
     }

@@ -61,7 +61,8 @@ final class GlueHandler: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // This channel has received its last byte. The other channel is closed for sending, but still receives data.
+        // This channel has received its last byte. The other channel is closed for sending, but it can still receive
+        // data and forward it here.
         if case .inputClosed? = event as? ChannelEvent { partner?.context?.close(mode: .output, promise: nil) }
         context.fireUserInboundEventTriggered(event)
     }

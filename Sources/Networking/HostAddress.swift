@@ -6,7 +6,7 @@ internal import Media
 
 /// An Internet address with a port, in the kernel's format.
 package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
-    /// `AF_INET` or `AF_INET6`.
+    /// The address family: `AF_INET` or `AF_INET6`.
     package let family: CInt
     private let bytes: [UInt8]
 
@@ -80,9 +80,9 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         return index == 0 ? nil : index
     }
 
-    /// The same address with another port.
+    /// This address with another port.
     func with(port: UInt16) -> HostAddress {
-        // In both families the port follows the family, in network order (ip(7), ipv6(7)).
+        // The port is written after the family, which is its place in both families, in network order (ip(7), ipv6(7)).
         var copy = bytes
         copy.replaceSubrange(2..<4, with: [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)])
         return HostAddress(family: family, bytes: copy)
@@ -102,7 +102,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The numeric form without the port.
+    /// The address in numeric form, without the port.
     package var description: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { text in
             guard let start = text.baseAddress else { return "?" }

@@ -18,7 +18,7 @@ package final class HostResolver: Sendable {
     private struct Entry {
         var waiting: [Int: @Sendable (Answer) -> Void] = [:]
         var isLookingUp = false
-        /// Whether a caller timed out before the answer came.
+        /// Whether a caller timed out before the resolver's answer came.
         var isLate = false
         var late: (addresses: [HostAddress], at: Int64)?
     }

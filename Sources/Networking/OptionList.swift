@@ -11,7 +11,7 @@ package struct OptionList {
     private struct Pair {
         let name: String
         let value: String
-        /// The words for this option in an error.
+        /// How an error names this option without repeating it, such as `Option number 2 behind #`.
         var subject = "An option"
     }
 
@@ -117,7 +117,7 @@ package struct OptionList {
         throw AddressError("\(first.subject) is unknown to \(kind); \(help)\(advice)")
     }
 
-    /// An error about the option `name`. `rule` is the end of its sentence.
+    /// An error about the option `name`. `rule` is the end of the error's sentence.
     package func error(in name: String, _ rule: String) -> AddressError {
         AddressError("The \(kind) option \(name) \(rule).")
     }
@@ -202,7 +202,7 @@ package struct AddressOption: Sendable, Equatable {
     /// The option's description in the help of a flag, such as `queue=2s (what may wait for a slow target)`.
     package let help: String
 
-    /// The option with this key in a configuration file, and this name after the `#`.
+    /// Creates the option that has the name `key` in a configuration file, and the name `name` after the `#`.
     package init(_ key: String, _ name: String, _ form: Form = .text, help: String = "") {
         (self.key, self.name, self.form, self.help) = (key, name, form, help)
     }

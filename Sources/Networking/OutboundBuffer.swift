@@ -16,7 +16,7 @@ package struct OutboundBuffer {
         var start: Int
         let end: Int
         let endsFrame: Bool
-        /// The position of the same bytes in a file, if a file contains them. The kernel can send them from there
+        /// The position of ``bytes`` in a file, if a file contains them. The kernel can send them from that file
         /// without a copy.
         let place: SharedFile.Place?
     }

@@ -15,7 +15,7 @@ protocol ProxyDialogue {
 enum ProxyReaction: Equatable {
     /// Wait: the answer is not complete.
     case more
-    /// Send these bytes next.
+    /// Send these bytes to the proxy next.
     case send([UInt8])
     /// The connection is established.
     case done
@@ -140,7 +140,8 @@ struct SOCKSProxyDialogue: ProxyDialogue {
     private mutating func request() throws(OutputFailure) -> [UInt8] {
         phase = .connection
         let port = [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)]
-        // The three address types (RFC 1928, 5): 1 for IPv4, 4 for IPv6, 3 for a name, which the proxy resolves.
+        // The address is written in one of three types (RFC 1928, 5): 1 for IPv4, 4 for IPv6, 3 for a name, which the
+        // proxy resolves.
         if let address = HostAddress(literal: host, port: 0)?.networkBytes {
             return [5, 1, 0, address.count == 4 ? 1 : 4] + address + port
         }

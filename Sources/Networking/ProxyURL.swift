@@ -22,7 +22,7 @@ package struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDeb
     let user: String?
     let password: String?
 
-    /// Parses `text`.
+    /// Parses the address `text`.
     package init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard let kind = Kind(rawValue: parts.scheme) else {
@@ -51,6 +51,6 @@ package struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDeb
 
     package var debugDescription: String { description }
 
-    /// The masked form, for `dump` and mirrors.
+    /// The address in masked form, for `dump` and mirrors.
     package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 }

@@ -51,8 +51,8 @@ extension TCPSocket {
         throw OutputFailure(.unreachable, step: "connect", reason: "\(name): \(sentence(failures))")
     }
 
-    /// Waits until an attempt succeeds or fails, or until `time`. Returns the socket of the successful attempt, and
-    /// removes the attempts that failed.
+    /// Waits until an attempt succeeds or fails, or until `time` (monotonic nanoseconds). Returns the socket of the
+    /// successful attempt, and removes the attempts that failed.
     private static func pollCandidates(
         _ candidates: inout [Candidate], _ race: inout AddressRace, _ failures: inout [(HostAddress, String)],
         until time: Int64
@@ -108,10 +108,11 @@ extension TCPSocket {
         // practice (OBS 63c3299a9).
         setOption(tcp, TCP_USER_TIMEOUT, CInt(12_000))
         // Without this option, the kernel doubles the wait between retransmissions: 0.2, 0.4, … 6.4 s. After an outage
-        // of 10 s, it would not retransmit before the timeout above, and the connection would be lost. Kernels before
-        // 6.15 do not have the option.
+        // of 10 s, it would not retransmit before `TCP_USER_TIMEOUT` has passed, and the connection would be lost.
+        // Kernels before 6.15 do not have the option.
         setOption(tcp, Self.longestRetransmission, CInt(1000))
-        // The backlog must stay in the output's queue, where the drop policy can drop it, and not in the kernel.
+        // The kernel may hold only this much unsent data. The rest of the backlog must stay in the output's queue,
+        // where the drop policy can drop it.
         setOption(tcp, TCP_NOTSENT_LOWAT, CInt(256 << 10))
         setOption(SOL_SOCKET, SO_KEEPALIVE, CInt(1))
         setOption(tcp, TCP_KEEPIDLE, CInt(10))

@@ -13,7 +13,7 @@ package final class UDPSocket {
         case sentAfterLoss(String)
         /// The kernel's send buffer is full.
         case wouldBlock
-        /// This datagram was lost; the next may arrive.
+        /// The datagram was lost; the next one may arrive.
         case lost(String)
         /// The receiver cannot be reached.
         case failed(String)
@@ -52,7 +52,8 @@ package final class UDPSocket {
             switch errno {
             case EINTR: continue
             case EAGAIN, EWOULDBLOCK, ENOBUFS: return .wouldBlock
-            // `send` reports the error of an earlier datagram once, instead of sending this one (udp(7)).
+            // `send` has reported the error of an earlier datagram instead of sending this one, which it does once
+            // (udp(7)). So this datagram is sent again.
             case ECONNREFUSED where earlier == nil, EHOSTUNREACH where earlier == nil:
                 earlier = TCPSocket.message(errno)
             // The host is not running yet, or a firewall rejects the datagram. The datagram counts as lost, and the

@@ -8,7 +8,7 @@
 package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     /// The name or address of the receiver, which may be a multicast group.
     package let host: String
-    /// The port.
+    /// The port of the receiver.
     package let port: UInt16
     /// The number of routers that a datagram may pass. Nil means the default: that of the system for a single host, and
     /// 1, which means the local network, for a multicast group. 0 keeps the datagrams on this machine, and is allowed
@@ -23,10 +23,10 @@ package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     /// Size of the kernel's send buffer in bytes.
     package private(set) var bufferBytes: Int32?
 
-    /// The largest payload of a datagram in whole TS packets.
+    /// The largest payload of a datagram, in bytes: as many whole TS packets as fit.
     private static let maximumDatagram: Int64 = 65_507 / 188 * 188
 
-    /// Parses `text`.
+    /// Parses the address `text`.
     package init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard parts.scheme == "udp" else { throw AddressError("The address must begin with udp://.") }
@@ -60,7 +60,7 @@ package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
         let codePoint = try options.takeNumber("dscp", in: 0...63)
         trafficClass = try options.takeNumber("tos", in: 0...255).map { Int32($0) }
         if let codePoint {
-            // `dscp` and `tos` name the same option.
+            // `dscp` and `tos` are two names of the same option, so only one of them may be given.
             guard trafficClass == nil else { throw options.error(in: "dscp", "is given twice, as tos too") }
             trafficClass = Int32(codePoint) << 2
         }

@@ -15,10 +15,10 @@ package struct URLParts {
     package let port: UInt16?
     /// The path without its first slash, up to the query.
     package let path: String
-    /// The text after the question mark.
+    /// The text after the question mark of the address.
     package let query: String?
 
-    /// Parses `text`. Errors never repeat any part of it.
+    /// Parses the address `text`. Errors never repeat any part of it.
     package init(_ text: String) throws(AddressError) {
         guard
             !text.unicodeScalars.contains(where: {

@@ -7,13 +7,13 @@ internal import Media
 struct AudioStore {
     private let format: AudioFormat
     private var runs: [AudioBuffer] = []
-    /// The position after the last sample that was taken or skipped. Audio before this position is too late and is not
-    /// added.
+    /// The position, in samples, after the last sample that was taken or skipped. Audio before this position is too
+    /// late and is not added.
     private(set) var consumed: Int64 = 0
 
     init(format: AudioFormat) { self.format = format }
 
-    /// The position after the last stored sample.
+    /// The position, in samples, after the last stored sample.
     var end: Int64 { max(consumed, runs.last?.end ?? consumed) }
 
     /// Adds `audio`. All stored audio from the position of `audio` on is replaced. Samples before ``consumed`` are too
@@ -69,8 +69,8 @@ struct AudioStore {
         return (AudioBuffer(position: range.lowerBound, format: format, channels: channels), silence)
     }
 
-    /// Drops the audio before `position`, because it will not be played. Does nothing if `position` is not after
-    /// ``consumed``.
+    /// Drops the audio before `position`, because this audio will not be played. Does nothing if `position` is not
+    /// after ``consumed``.
     mutating func skip(to position: Int64) {
         guard position > consumed else { return }
         drop(before: position)

@@ -14,9 +14,9 @@ package import Media
 /// frames.
 package struct FrameSlots: Sendable {
     /// A frame can be assigned to the slot after the last one if its distance from that slot is at most this much, in
-    /// thousandths of a frame. The first number is for ordinary sources, the second for the reference source. The third
-    /// is for the first frame of a new reference source: the program's clock measures the distance of this frame from
-    /// the nearest slot.
+    /// thousandths of a frame: `reach` for ordinary sources, `reachOfReference` for the reference source.
+    /// `reachOfFirst` is for the first frame of a new reference source: the program's clock measures the distance of
+    /// this frame from the nearest slot.
     private static let reach: Int64 = 530
     private static let reachOfReference: Int64 = 900
     private static let reachOfFirst: Int64 = 500
@@ -33,7 +33,7 @@ package struct FrameSlots: Sendable {
     private var last: FrameIndex?
     /// The smoothed distance that the next frame is expected to have from the slot after the last one, in nanoseconds.
     private var expected: Int64?
-    /// The same distance as `expected`, but without smoothing.
+    /// The same distance as `expected`, but without smoothing, in nanoseconds.
     private var former: Int64?
     /// The mean change of the phase from frame to frame, in nanoseconds. `noted` is the number of frames in this mean,
     /// at most ``memory``.
@@ -96,8 +96,8 @@ package struct FrameSlots: Sendable {
     /// frame.
     private func phase(_ time: Int64) -> Int64 { time - (time + (time < 0 ? -length : length) / 2) / length * length }
 
-    /// Returns a frame's distance from the slot after the last one, with the jitter of its timestamp reduced. `off` is
-    /// the distance with full jitter.
+    /// Returns a frame's distance from the slot after the last one, in nanoseconds, with the jitter of its timestamp
+    /// reduced. `off` is this distance before the jitter is reduced.
     private func smoothed(_ off: Int64) -> Int64 {
         guard let expected, !isReference, change.magnitude <= UInt64(Self.steadiest) else { return off }
         let slack = length * Self.slack / 1000

@@ -22,7 +22,7 @@ struct FrameStore {
     private var end: FrameIndex = 0
     /// The number of frames that were never shown.
     private(set) var dropped = 0
-    /// How often the previous frame was shown again.
+    /// How often the frame that was shown last was shown again for a program frame.
     private(set) var repeated = 0
 
     /// The frame that was chosen last; nil before the first one.

@@ -23,9 +23,9 @@ struct LiveFrames {
     /// The number of frames that were dropped because too many frames waited, or because a newer frame was already due,
     /// too.
     private var lost = 0
-    /// How often the previous frame was shown again.
+    /// How often the frame that was shown last was shown again for a program frame.
     private(set) var repeated = 0
-    /// How often the previous frame was shown again because the frame that was due had not arrived.
+    /// How often the frame that was shown last was shown again because the frame that was due had not arrived.
     private(set) var late = 0
     /// `last` is when the newest frame that the program has reached was due. `interval` is the time between the due
     /// times of the previous frame and of this frame.
@@ -77,10 +77,10 @@ struct LiveFrames {
     /// silence.
     private static let notice = Duration.milliseconds(100)
 
-    /// Returns when the program should begin: when the first waiting frame is due that still leaves the program time to
-    /// prepare. Frames that are due earlier are no longer waiting; the newest of them is kept as the frame to show. If
-    /// the source has little buffer, half of the remaining time must be enough for the preparation. `due` returns when
-    /// a frame is due, or nil while this is unknown.
+    /// Returns when the program should begin: the due time of the first waiting frame that still leaves the program
+    /// time to prepare. Frames that are due earlier are removed from the waiting ones, and the newest of them becomes
+    /// the frame to show. If the source has little buffer, half of the time until its newest frame is due must be
+    /// enough for the preparation. `due` returns when a frame is due, or nil while this is unknown.
     mutating func firstMoment(after now: Timestamp, due: (VideoFrame) -> Timestamp?) -> Timestamp? {
         guard let newest = waiting.last.flatMap(due) else { return nil }
         let earliest = now + min(Self.notice, max(.zero, (newest - now) / 2))

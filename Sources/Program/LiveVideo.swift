@@ -14,15 +14,15 @@ struct LiveVideo {
         case decoded
     }
 
-    /// While the backlog is being decoded, the previous frame is repeated for at most this long.
+    /// While the backlog is being decoded, the frame that was shown last is repeated for at most this long.
     private static let patience = Duration.milliseconds(300)
     private static let lateness = Duration.milliseconds(100)
-    /// If the program has not requested a frame for this long, it counts as blocked.
+    /// If the program has not requested a frame for this long, the program counts as blocked.
     private static let standstill = Duration.milliseconds(100)
 
     /// The source's clock, which determines when each frame is due.
     var times: (any SourceTimes)?
-    /// When it was last certain that the source sends video.
+    /// The last moment at which it was certain that the source sends video.
     private var newest: Timestamp?
     /// When the source delivered its last frame, and when the program last requested a frame.
     private var delivered: Timestamp?
@@ -39,9 +39,9 @@ struct LiveVideo {
 
     /// The number of frames that were never shown.
     var dropped: Int { frames.dropped }
-    /// How often the previous frame was shown again.
+    /// How often the frame that was shown last was shown again for a program frame.
     var repeated: Int { frames.repeated }
-    /// How often the previous frame was shown again because the frame that was due had not arrived.
+    /// How often the frame that was shown last was shown again because the frame that was due had not arrived.
     var late: Int { frames.late }
     /// The frame that was chosen last; nil before the first one.
     var shown: VideoFrame? { frames.current }
@@ -81,8 +81,8 @@ struct LiveVideo {
     /// Records that the whole backlog has been decoded.
     mutating func markCaughtUp() { backlog = .decoded }
 
-    /// Returns when the program should begin: when the first waiting frame is due that is not late at `now`; nil
-    /// without such a frame.
+    /// Returns when the program should begin: the due time of the first waiting frame that still leaves the program
+    /// time to prepare at `now`, see ``LiveFrames/firstMoment(after:due:)``; nil without such a frame.
     mutating func firstMoment(after now: Timestamp) -> Timestamp? {
         let times = times
         return frames.firstMoment(after: now) { Self.due($0, by: times) }
@@ -91,8 +91,8 @@ struct LiveVideo {
     /// Chooses the frame to show as program frame `index`, at `now`; nil if no frame has arrived yet.
     mutating func choose(for index: FrameIndex, on line: ClockLine, at now: Timestamp) -> LiveFrames.Choice? {
         looked = now
-        // While the backlog is being decoded, the frame that is due may not have been decoded yet. If an earlier frame
-        // were chosen now, the frame that is due would be skipped.
+        // While the backlog is being decoded, the frame that was chosen last is repeated. The frame that is due may not
+        // have been decoded yet, and would be skipped if an earlier frame of the backlog were chosen now.
         if case .decoding(let start) = backlog, now - start < Self.patience { return current(for: index, on: line) }
         return next(for: index, on: line, at: now, isSeen: true)
     }
@@ -112,7 +112,7 @@ struct LiveVideo {
         return choice
     }
 
-    /// Returns the frame that was chosen last, again.
+    /// Chooses for program frame `index` the frame that was chosen last, as a repetition.
     mutating func current(for index: FrameIndex, on line: ClockLine) -> LiveFrames.Choice? {
         frames.choose(for: index, on: line) { _ in nil }
     }
@@ -129,7 +129,7 @@ struct LiveVideo {
     /// When the source last sent video, as far as this is known at `now`; nil before its first frame. While the program
     /// is blocked and requests no frames, each frame that the source delivers counts.
     mutating func newestVideo(at now: Timestamp) -> Timestamp? {
-        // The value is stored, so that it never goes back when the program requests frames again.
+        // ``newest`` is raised and stored, so that the result never goes back when the program requests frames again.
         if let last = newest, let delivered, let looked, now - looked > Self.standstill {
             newest = max(last, delivered)
         }

@@ -13,7 +13,7 @@ struct Pace {
         case source
         /// Composing and encoding frames.
         case encoder
-        /// Sleeping longer than the thread asked for.
+        /// Sleeping longer than the program's thread asked for.
         case sleep
     }
 
@@ -35,7 +35,7 @@ struct Pace {
     /// The shortest time between the beginnings of two frames while the program catches up: four fifths of a frame's
     /// duration.
     private let step: Duration
-    /// When the last frame began; nil unless the program catches up at 1.25 times its rate.
+    /// When the last frame was begun; nil unless the program is catching up at 1.25 times its frame rate.
     private var caughtUpFrom: Timestamp?
     private var isBehind = false
     /// How much time the program's thread spent on each cost since the program was last on time, and the longest single

@@ -5,7 +5,7 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// The program's status as operators see it.
+/// The status of a program as operators see it.
 package struct ProgramStatus: Sendable, Codable {
     /// The number of frames that were on air.
     package var frames: Int64 = 0
@@ -136,7 +136,8 @@ package final class Program: Sendable {
             bus.announce(index)
             if bus.isOver { break }
             if let cue = bus.takeCue(for: index) { air.begin(cue, at: cue.frame) }
-            // The scene may be the same, but a source in it may have switched to another input, which has another feed.
+            // The scene's main feed is read for each frame. Even in the same scene, a source may have switched to
+            // another input, which has another feed.
             let scene = air.inForce(at: index)
             if scene.mainFeed !== followed {
                 followed = follow(scene.mainFeed, besides: followed, &pace.reference)
@@ -158,7 +159,7 @@ package final class Program: Sendable {
         }
         if isStopped.load(ordering: .relaxed) { ending = .stopped }
         if let rest = air.rest(upTo: audioEnd) { try encode(rest) }
-        // An encoder may still hold seconds of frames, so this can take long.
+        // The encoder is flushed. It may still hold seconds of frames, so this can take long.
         try heartbeat.resting { try sink.finish() }
         return ending
     }
@@ -171,7 +172,7 @@ package final class Program: Sendable {
     }
 
     /// Waits until a scene has something to show. Returns this scene and the moment at which the program begins; nil if
-    /// nothing comes.
+    /// the program ends first, or if the only scene of a program ends without a frame.
     private func waitForStart() -> (Scene, Timestamp)? {
         var gone: Scene?
         var latest: Int64?
@@ -270,7 +271,8 @@ package final class Program: Sendable {
         let now = now
         pace.note(.sleep, took: now - wanted)
         if let leader = leader(beside: scene.mainFeed) {
-            // The feed that the clock was configured to follow may have been added after the scene went on air.
+            // If the clock does not follow `leader` yet, the feed to follow is chosen again: `leader` may have been
+            // added after the scene went on air.
             if pace.reference.reference != Self.number(of: leader) {
                 _ = follow(scene.mainFeed, besides: nil, &pace.reference)
             }

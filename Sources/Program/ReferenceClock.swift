@@ -35,8 +35,8 @@ package struct ReferenceClock: Sendable {
     private static let integral = proportional * proportional / 4
     /// The maximum change of the clock's rate per nanosecond.
     private static let acceleration = 100e-6 / 1e9
-    /// While the phase is larger than this, in nanoseconds, the clock only reduces the phase. The estimate of the
-    /// cadence does not change meanwhile.
+    /// While the magnitude of the phase is larger than this, in nanoseconds, the clock only reduces the phase. The
+    /// estimate of the cadence does not change meanwhile.
     private static let cadencePhase = 5_000_000.0
     /// The cadence is the fraction by which the reference's frames really come faster than their timestamps show;
     /// negative if they come more slowly. This is its maximum magnitude.
@@ -101,7 +101,8 @@ package struct ReferenceClock: Sendable {
     /// of the source and not the phase of its frames.
     package mutating func follow(_ reference: Int?, sourceRate: FrameRate? = nil) {
         let steps = sourceRate.flatMap { Self.steps(from: $0, to: frameRate) }
-        // Even if the reference stays the same, the clock may begin or cease to follow the phase of its frames.
+        // Even if the same source stays the reference, the clock may begin or cease to follow the phase of the source's
+        // frames.
         guard reference != self.reference || steps != self.steps else { return }
         self.reference = reference
         self.steps = steps
@@ -124,8 +125,8 @@ package struct ReferenceClock: Sendable {
         // phase near half a step would alternate between plus and minus.
         if hasPhase { measured += ((phase - measured) / grid).rounded() * grid }
         if abs(measured) > 0.75 * grid { measured -= (measured / grid).rounded() * grid }
-        // A larger difference is not jitter: the mapping of the source's times made a step, or no frame was recorded
-        // for a long time.
+        // A larger difference from the smoothed phase is not jitter: the mapping of the source's times made a step, or
+        // no frame was recorded for a long time.
         let isSteady = hasPhase && abs(measured - steadyPhase) < grid / 5
         steadyPhase = isSteady ? steadyPhase + (measured - steadyPhase) / Self.memory : measured
         (phase, hasPhase) = (measured, true)

@@ -6,15 +6,16 @@ internal import Synchronization
 /// Plays a paced source: its first frame is assigned to a program frame. The times of the later frames, relative to the
 /// first one, determine their program frames.
 extension SourceFeed {
-    /// If audio is longer than the video by less than this, the difference is padding of the container and is not
-    /// played.
+    /// If a source's audio is longer than its video by less than this, the difference is padding of the container and
+    /// is not played.
     static let padding = Duration.milliseconds(100)
 
     /// Returns the source's frame for program frame `index`; nil before the source's first frame and after its end.
     func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
         if pacing == .rendered { waitForVideo(of: index) }
         return state.withLock { state in
-            // The number of program frames since the last call. It is more than 1 if the program skipped frames.
+            // The number of program frames since the last call of this method. It is more than 1 if the program skipped
+            // frames.
             let passed = state.asked.map { index - $0 } ?? 1
             state.asked = index
             if let origin = state.origin, index < origin {

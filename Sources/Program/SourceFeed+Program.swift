@@ -44,14 +44,15 @@ extension SourceFeed {
     package func newestVideo(at now: Timestamp) -> Timestamp? {
         state.withLock { state in
             if isLive { return state.live.newestVideo(at: now) }
-            // The moment is stored. Otherwise a source whose last frame was repeated for a long time would count as
-            // lost as soon as its audio stops, too.
+            // The present moment is stored as the newest one with video. Otherwise a source whose last frame was
+            // repeated for a long time would count as lost as soon as its audio stops, too.
             if state.frames.count > 0 || stands(state) { state.newest = now }
             return state.newest
         }
     }
 
-    /// The source's newest frame that the program has reached, whether it was shown or not; nil before the first frame.
+    /// The source's newest frame that the program has reached, whether it was shown or not. Before the first frame of a
+    /// source that can wait is shown, this is its first waiting frame. Nil if there is no such frame.
     package var newestFrame: VideoFrame? {
         state.withLock { state in isLive ? state.live.shown : state.frames.shown ?? state.frames.upcoming }
     }
@@ -60,7 +61,8 @@ extension SourceFeed {
     func lastFrame(for index: FrameIndex) -> VideoFrame? {
         guard isLive else {
             return state.withLock { state in
-                // Before the source begins to play, it has no last frame, and none of its frames may be taken.
+                // Before a paced source begins to play, it has no last frame, and none of its frames may be taken out
+                // of the store.
                 if let origin = state.origin, index < origin { return nil }
                 return state.frames.choose(for: index)
             }
@@ -119,13 +121,14 @@ extension SourceFeed {
     func audio(_ range: Range<SampleIndex>, ahead wanted: Int64) -> (audio: AudioBuffer, ahead: Int64) {
         let count = range.upperBound - range.lowerBound
         let (old, new) = state.withLock { state in
-            // Since the last call, some audio of a live source may have been skipped.
+            // `audioAhead` is measured again, because some audio of a live source may have been skipped since the last
+            // call.
             if isLive { state.audioAhead = max(0, state.audio.consumed - range.lowerBound.number) }
             let old = state.audioAhead
             let next = lead(state, of: wanted, count)
             if next > old, canLead(state, by: next, count) { state.audioAhead = next }
             // To reduce `audioAhead`, less audio is taken than the frame lasts, but always enough for a cross-fade from
-            // the previous shift. A source that is stopped gives no audio, so the value stays.
+            // the previous shift. A source that is stopped gives no audio, so its `audioAhead` stays.
             if next < old, isLive || isPlaying(state) {
                 state.audioAhead = max(next, min(old, old - count + AudioShift.fade))
             }

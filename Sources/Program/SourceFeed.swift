@@ -44,10 +44,10 @@ package final class SourceFeed: SourceSink {
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        /// The end of the stored audio when the source last reported that it has no more video ready. Until this
-        /// position, no further frame comes.
+        /// The end of the stored audio, as a sample position, when the source last reported that it has no more video
+        /// ready. Until this position, no further frame comes.
         var audioAlone: Int64 = 0
-        /// The end of the audio of a source that can wait, after its audio has ended.
+        /// The end of the audio of a source that can wait, as a sample position, after its audio has ended.
         var audioEnd: Int64 = 0
         var isClosed = false
         var isProducerWaiting = false
@@ -81,8 +81,8 @@ package final class SourceFeed: SourceSink {
     /// Creates an empty buffer for a program with these formats. If `leads` is true and the source is live, the
     /// program's clock follows this source even while the source is not shown. `standsUnseen` pauses a paced source
     /// while it is neither visible nor audible. If `keepsPackets` is not nil, a live source's packets are stored, too,
-    /// until the program reaches their times; the value is the delay with which the source is shown. Packets are stored
-    /// only while `wanted` is on.
+    /// until the program reaches their times; the value of `keepsPackets` is the delay with which the source is shown.
+    /// Packets are stored only while `wanted` is on.
     package init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
         standsUnseen: Bool = false, keepsPackets: Duration? = nil, wanted: PacketSwitch = PacketSwitch(),
@@ -281,8 +281,8 @@ extension SourceFeed {
     /// while the input was opened must be decoded first, and most of them are late.
     private static let patience = Duration.seconds(2)
 
-    /// Waits for the source's first frame. Returns when the program should begin: at once, or for a live source when
-    /// its first frame is due that is not late. Returns nil if the source ended, or the feed was closed, without a
+    /// Waits for the source's first frame. Returns when the program should begin: at once or, for a live source, when
+    /// its first frame that is not late is due. Returns nil if the source ended, or the feed was closed, without a
     /// frame. `isWanted` is called repeatedly; when it returns false, this stops waiting and returns nil.
     func waitForFirstFrame(while isWanted: () -> Bool) -> Timestamp? {
         while isWanted() {
@@ -336,7 +336,7 @@ extension SourceFeed: PacketTap {
     }
 
     /// Makes the packets that were already taken available again, from the newest keyframe on, for a consumer that
-    /// begins now.
+    /// begins with this call.
     package func rewindPackets() { packetBuffer?.rewind() }
 
     /// Drops the packets whose decoding times are before the program time `time`.

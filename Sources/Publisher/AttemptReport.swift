@@ -6,7 +6,8 @@ internal import Networking
 internal import Synchronization
 
 /// Passes the events of one connection attempt to the output's supervisor. The supervisor gets any number of events,
-/// then the attempt's end exactly once. After that, and after the attempt was abandoned, it gets nothing more.
+/// then the attempt's end exactly once. After the end, and after the attempt was abandoned, the supervisor gets no
+/// event.
 ///
 /// ``NoticeLimit`` limits the number of notices about servers and receivers, so that a server or a hundred receivers
 /// cannot fill the log. May be used on any thread.
@@ -22,7 +23,7 @@ final class AttemptReport: Sendable {
         self.clock = clock
     }
 
-    /// True after the end was reported, or after the report was silenced.
+    /// True after the attempt's end was reported, or after the report was silenced.
     var isOver: Bool { hasEnded.withLock { $0 } }
 
     /// Passes on `event`. The end of the attempt is reported by ``end(_:)`` instead.
@@ -33,7 +34,8 @@ final class AttemptReport: Sendable {
         if let text = notices.withLock({ $0.said(of: text, at: now) }) { report(.notice(text)) }
     }
 
-    /// Reports `event` as the end of the attempt, unless the end was reported before.
+    /// Reports `event` as the end of the attempt, unless the attempt's end was reported before or the report was
+    /// silenced.
     func end(_ event: AttemptEvent) {
         if silence() { report(event) }
     }

@@ -41,7 +41,7 @@ final class ReceiverTotals: Sendable {
     /// Counts a refused receiver.
     func countRefusal() { state.withLock { $0.refused += 1 } }
 
-    /// Sets the number of refused receivers, and returns the previous number.
+    /// Sets the number of refused receivers. Returns the number that was set before.
     func setRefused(_ count: UInt64) -> UInt64 {
         state.withLock { state in
             defer { state.refused = count }

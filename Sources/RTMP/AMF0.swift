@@ -19,12 +19,12 @@ package enum AMF0Value: Equatable, Sendable {
         if case .number(let number) = self { number } else { nil }
     }
 
-    /// The property `name`, if the value is an object that has this property.
+    /// The property `name`, if the value is an object with a property of this name.
     func property(_ name: String) -> AMF0Value? {
         if case .object(let properties) = self { properties[name] } else { nil }
     }
 
-    /// The text of the property `name`, if the value is an object that has this property and it is a text.
+    /// The text of the property `name`, if the value is an object that has this property and if the property is a text.
     func text(_ name: String) -> String? { property(name)?.text }
 }
 
@@ -142,7 +142,7 @@ struct AMF0Reader {
         }
     }
 
-    /// An AMF3 value within AMF0 (3.1).
+    /// Reads an AMF3 value, to which AMF0 switches by a marker (3.1).
     private mutating func escaped() throws(Malformed) -> AMF0Value {
         var reader = AMF3Reader(bytes)
         defer { bytes = reader.bytes }

@@ -61,7 +61,7 @@ struct AMF3Reader {
     }
 
     private mutating func traits(of header: UInt32) throws(AMF0Reader.Malformed) -> Traits {
-        // Commands contain neither references to objects nor objects with their own encoding.
+        // A reference to an object, and an object with its own encoding, are refused, because commands contain neither.
         guard header & 1 == 1, header & 7 != 7 else { throw AMF0Reader.Malformed() }
         if header & 2 == 0 {
             guard header >> 2 < traits.count else { throw AMF0Reader.Malformed() }
@@ -92,7 +92,7 @@ struct AMF3Reader {
         return text
     }
 
-    /// A number of one to four bytes (1.3.1).
+    /// Reads a number of one to four bytes (1.3.1).
     private mutating func unsigned29() throws(AMF0Reader.Malformed) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<3 {

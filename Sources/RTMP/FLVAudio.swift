@@ -20,16 +20,16 @@ package struct FLVAudio: Sendable {
         case configuration(SharedBytes)
         /// One or more coded frames.
         case frame(SharedBytes)
-        /// The stream with this configuration has ended: no packets of it follow.
+        /// The stream with the last configuration has ended: no packets of this stream follow.
         case end
     }
 
-    /// The codec.
+    /// The codec of the audio in the message.
     package let codec: Codec
-    /// The content of the message.
+    /// What the audio message contains.
     package let content: Content
 
-    /// The other tracks in the message, such as `audio track 2 (AAC)`.
+    /// The tracks in the message other than the first, such as `audio track 2 (AAC)`.
     package let otherTracks: [String]
 
     /// Parses the body of a message; nil if it contains no audio but, for example, a channel layout. Throws

@@ -27,7 +27,7 @@ extension FLVAudio.Codec {
 }
 
 extension Media.Codec {
-    /// The codec's FourCC in Enhanced RTMP, if it uses that form.
+    /// The codec's FourCC in Enhanced RTMP; nil if the codec uses Adobe's FLV form.
     var enhancedFourCC: String? { FLVVideo.Codec(enhanced: self)?.rawValue ?? FLVAudio.Codec(enhanced: self)?.rawValue }
 }
 

@@ -23,7 +23,7 @@ struct FLVPacket {
 
     /// The packet type that comes after modifiers and the multitrack header.
     let type: UInt8
-    /// The FourCC, such as `hvc1`.
+    /// The codec's FourCC, such as `hvc1`.
     let fourCC: String
     /// The track number; 0 unless the packet names another track.
     let track: UInt8
@@ -60,8 +60,8 @@ struct FLVReader {
         return try tracks(type: header & 0x0F, form: header >> 4)
     }
 
-    /// Skips a modifier and returns the packet type after it. A modifier changes a timestamp by less than a
-    /// millisecond.
+    /// Skips a modifier, and returns the packet type after it. Relay ignores modifiers, because a modifier changes a
+    /// timestamp by less than a millisecond.
     private mutating func modified() throws(FLVFailure) -> UInt8 {
         var count = Int(try byte()) + 1
         if count == 256 { count = (Int(try byte()) << 8 | Int(try byte())) + 1 }

@@ -19,13 +19,13 @@ package struct FLVVideo: Sendable {
         ///
         /// The composition time is in milliseconds; the message's timestamp is the decoding time.
         case frame(SharedBytes, isKeyframe: Bool, isDisposable: Bool, compositionTime: Int32)
-        /// The stream with this configuration has ended: no packets of it follow.
+        /// The stream with the last configuration has ended: no packets of this stream follow.
         case end
     }
 
-    /// The codec.
+    /// The codec of the video in the message.
     package let codec: Codec
-    /// The content of the message.
+    /// What the video message contains.
     package let content: Content
 
     /// Parses the body of a message; nil if it contains no video of the first track but, for example, color metadata or
@@ -35,7 +35,7 @@ package struct FLVVideo: Sendable {
         guard !body.isEmpty else { return nil }
         let first = try reader.byte()
         let frameType = first >> 4 & 0x07
-        // Frame type 5 is a command to the player, without a frame.
+        // A body with frame type 5 has no frame, but a command to the player.
         guard frameType != 5 else { return nil }
         if first & 0x80 == 0 {
             guard let codec = Self.legacyCodecs[first & 0x0F] else { throw .unsupported("video codec \(first & 0x0F)") }

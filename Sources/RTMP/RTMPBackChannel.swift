@@ -39,7 +39,7 @@ package struct RTMPBackChannel {
     ) {
         self.running = running
         var parser = parser
-        // Long messages are skipped, because no message that matters here is long.
+        // Long messages are skipped, because no message that this parser handles is long.
         parser.limits.skipsLongMessages = true
         self.parser = parser
         waiting = unread
@@ -47,7 +47,7 @@ package struct RTMPBackChannel {
         acknowledged = receivedBytes
     }
 
-    /// The bytes that were received before this object was created. They are returned only once.
+    /// The bytes that were received before this object was created. Only the first call returns them.
     package mutating func unread() -> [UInt8] {
         defer { waiting = [] }
         return waiting
@@ -71,7 +71,7 @@ package struct RTMPBackChannel {
         return answer
     }
 
-    /// Whether there are replies to send.
+    /// Whether there are replies to send to the peer.
     package var owesReplies: Bool { !owed.isEmpty }
 
     /// Returns the replies to send. Call it only when there is room to send them.

@@ -15,7 +15,8 @@ package struct RTMPBursts {
     /// The chunks of a burst.
     struct Chunks {
         let bytes: SharedBytes
-        /// The position of the same bytes in a file, if there are enough connections to justify a file.
+        /// The position of these chunks in a file, whose bytes the kernel sends without a copy; nil if there are too
+        /// few connections for a file.
         let place: SharedFile.Place?
     }
 
@@ -43,10 +44,10 @@ package struct RTMPBursts {
     /// Creates an instance without bursts.
     package init() {}
 
-    /// Returns the chunks of `packets`. `steps` contains, for each packet, the time from the previous message of its
-    /// track to its own message. If the chunks do not exist yet, `make` is called to append them to a buffer.
+    /// Returns the chunks of `packets`. `steps` contains, for each packet, the milliseconds since the previous message
+    /// of the same track. If the chunks do not exist yet, `make` is called to append them to a buffer.
     mutating func chunks(of packets: [EncodedPacket], steps: [Int64], make: (inout OutboundBuffer) -> Void) -> Chunks {
-        // The latest burst is the most likely match.
+        // The search begins with the latest burst, which is the most likely match.
         for index in bursts.indices.reversed() where bursts[index].packets.last === packets.last {
             let isSame = bursts[index].packets.elementsEqual(packets, by: ===) && bursts[index].steps == steps
             if isSame { return bursts[index].chunks }

@@ -68,7 +68,8 @@ package struct RTMPChunkWriter {
         buffer.append(payload, start..<payload.count, endsFrame: message.endsFrame)
     }
 
-    /// The time of the last message of this kind, if the next message can refer to it; nil if there is no such message.
+    /// The time, in milliseconds, of the last message of this kind, if the next message can refer to it; nil if there
+    /// is no such message.
     private func previous(_ kind: RTMPMessage.Kind) -> Int64? {
         switch kind {
         case .video: lastVideo
@@ -97,7 +98,7 @@ package struct RTMPChunkWriter {
             bytes.storeBigEndian(UInt32(truncatingIfNeeded: message.bodyCount), bytes: 3, at: 4)
             bytes[7] = message.kind.rawValue
             if isFirst {
-                // The message stream ID is the protocol's only little-endian number.
+                // The message stream ID is written in little-endian order, as the only number of the protocol.
                 bytes.storeBigEndian((message.isOfStream ? streamID : 0).byteSwapped, bytes: 4, at: 8)
             }
             if isExtended { bytes.storeBigEndian(time, bytes: 4, at: headerBytes - 4) }

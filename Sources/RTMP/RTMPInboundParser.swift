@@ -2,9 +2,9 @@
 
 /// Sizes of chunks: the maximum number of bytes of a message between two headers.
 enum RTMPChunkSize {
-    /// The chunk size at the beginning of a connection (Adobe RTMP 1.0, 5.4.1).
+    /// The chunk size at the beginning of a connection, in bytes (Adobe RTMP 1.0, 5.4.1).
     static let initial = 128
-    /// The chunk size that we announce: the maximum that servers accept, so that a frame has few chunks.
+    /// The chunk size that we announce, in bytes: the maximum that servers accept, so that a frame has few chunks.
     static let announced = 65_536
 }
 
@@ -16,7 +16,7 @@ enum RTMPChunkSize {
 package struct RTMPInboundParser {
     /// The bytes are not chunks, or would need more memory than the limits allow.
     struct Malformed: Error, Equatable {
-        /// The reason in a few words.
+        /// The reason for the error, in a few words.
         let reason: String
     }
 
@@ -49,12 +49,12 @@ package struct RTMPInboundParser {
     struct ChunkStream: Equatable {
         var type: UInt8 = 0
         var length = 0
-        /// The timestamp of the incomplete message, or of the last one.
+        /// The timestamp of the incomplete message, or of the last one, in milliseconds.
         var timestamp: UInt32 = 0
-        /// The time difference that applies if a header has no time.
+        /// The time difference, in milliseconds, that applies if a header has no time.
         var delta: UInt32 = 0
-        /// The extended timestamp of the current message, which headers of type 3 should repeat; nil if the message has
-        /// no extended timestamp.
+        /// The extended timestamp of the current message, in milliseconds, which headers of type 3 should repeat; nil
+        /// if the message has no extended timestamp.
         var extended: UInt32?
         var streamID: UInt32 = 0
         var body: [UInt8] = []
@@ -64,7 +64,8 @@ package struct RTMPInboundParser {
         /// The number of bytes of the incomplete message that were received so far.
         var received: Int { body.count + skipped }
 
-        /// Appends to the body. Its memory grows with the received bytes, at most to the message's length.
+        /// Appends bytes to the message's body. The body's memory grows with the received bytes, at most to the
+        /// message's length.
         mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
             let needed = body.count + bytes.count
             if needed > body.capacity { body.reserveCapacity(max(needed, min(length, 2 * needed))) }
@@ -74,20 +75,20 @@ package struct RTMPInboundParser {
 
     /// Maximum number of buffered bytes, for incomplete messages and a header, with the usual limits.
     static let maximumHeldBytes = Limits.conversation.heldBytes + headerBytes
-    /// The size of a basic header, a message header and an extended timestamp.
+    /// The size of a basic header, a message header and an extended timestamp, in bytes.
     private static let headerBytes = 3 + 11 + 4
-    /// If a header's time has this value, the actual time is in the extended field after the header (5.3.1.3).
+    /// If the time in a header has this value, the actual time is in the extended field after the header (5.3.1.3).
     private static let extendedMark: UInt32 = 0xFF_FFFF
 
     /// The current limits for the peer.
     var limits: Limits
     private(set) var chunkBytes: Int
     private var streams: [Int: ChunkStream]
-    /// An incomplete header.
+    /// The bytes of a chunk's header that is not complete yet.
     private var header: [UInt8] = []
     /// The chunk stream of the incomplete chunk, and the number of its missing bytes.
     private var chunk: (stream: Int, remaining: Int)?
-    /// The total size of the bodies in `streams`.
+    /// The total size of the bodies in `streams`, in bytes.
     private var messageBytes: Int
     /// Whether the peer does not repeat extended timestamps within a message, like an old encoder of Adobe.
     private var omitsExtended = false
@@ -103,7 +104,8 @@ package struct RTMPInboundParser {
         messageBytes = streams.values.reduce(0) { $0 + $1.body.count }
     }
 
-    /// Number of bytes buffered until more arrive; at most the limit plus a header.
+    /// Number of bytes that are buffered until more arrive: those of incomplete messages, at most ``Limits/heldBytes``,
+    /// and those of an incomplete header.
     var heldBytes: Int { header.count + replay.count + messageBytes }
 
     /// Parses all of `bytes` and returns the messages that are now complete.
@@ -185,7 +187,7 @@ package struct RTMPInboundParser {
         body.count < 4 ? nil : body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// Discards an incomplete message.
+    /// Discards the incomplete message of the chunk stream `id`.
     private mutating func discard(_ id: Int) {
         messageBytes -= streams[id]?.body.count ?? 0
         streams[id]?.body = []
@@ -230,7 +232,7 @@ extension RTMPInboundParser {
         guard format < 2 else { return }
         stream.length = Int(integer(at: start + 3, bytes: 3))
         stream.type = header[start + 6]
-        // The message stream ID is the protocol's only little-endian number.
+        // The message stream ID is in little-endian order, as the only number of the protocol.
         if format == 0 { stream.streamID = integer(at: start + 7, bytes: 4).byteSwapped }
     }
 
@@ -252,7 +254,8 @@ extension RTMPInboundParser {
                 replay = Array(header[end...])
             }
         }
-        // A new message has all the properties of the last one, including the time difference.
+        // A header of type 3 that begins a new message gives it the time difference of the last message of this chunk
+        // stream.
         if !isContinued { stream.timestamp &+= stream.delta }
         return true
     }

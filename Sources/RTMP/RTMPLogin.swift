@@ -31,7 +31,7 @@ package struct RTMPLogin {
     }
 
     /// The text that the next connection adds to the application's name, if `message` requires a login; `nil` for other
-    /// messages. Throws if the server refuses this user.
+    /// messages. Throws if the server refuses the user of this login.
     package mutating func answer(to message: RTMPStatusMessage) throws(OutputFailure) -> String? {
         guard let scheme = Self.scheme(in: message.text) else { return nil }
         guard let user = url.user, let password = url.password else {
@@ -57,7 +57,7 @@ package struct RTMPLogin {
         return text.contains("authmod=llnw") ? .llnw : nil
     }
 
-    /// The `name=value` pairs after the question mark.
+    /// Returns the `name=value` pairs after the question mark in `text`.
     private static func fields(in text: String) -> [String: String] {
         let query = text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         let pairs = query.prefix { !$0.isWhitespace }.split(separator: "&").map {

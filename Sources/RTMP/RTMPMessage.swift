@@ -71,7 +71,7 @@ package struct RTMPMessage {
     }
 
     let kind: Kind
-    /// Milliseconds since the connection's first message.
+    /// The message's time, in milliseconds since the connection's first message.
     var timestamp: Int64 = 0
     var prefix = Prefix.none
     let payload: SharedBytes

@@ -11,7 +11,7 @@ package import Networking
 package final class RTMPSession {
     /// The state with which relay continues the conversation.
     package struct Handover {
-        /// The stream's ID.
+        /// The ID of the message stream on which the stream is published or played.
         package let streamID: UInt32
         /// The parser that continues where librtmp stopped reading.
         let parser: RTMPInboundParser
@@ -63,7 +63,8 @@ package final class RTMPSession {
     }
 
     deinit {
-        // Without a stream ID, RTMP_Close only closes the connection: relay sends the teardown itself, if there is one.
+        // Without a stream ID, `RTMP_Close` closes the connection and sends nothing. If a teardown is needed, relay
+        // sends it itself.
         rtmp.pointee.m_stream_id = 0
         RTMP_Close(rtmp)
         RTMP_Free(rtmp)
@@ -81,7 +82,7 @@ package final class RTMPSession {
     package func connect() throws(OutputFailure) {
         let command = RTMPConnectCommand(
             app: url.connectApp + login, target: url.connectURL + login, isEnhanced: isEnhanced)
-        // librtmp numbers its later commands from here on.
+        // This is the transaction ID of `connect`. librtmp numbers the commands after `connect` from here on.
         rtmp.pointee.m_numInvokes = Int32(RTMPConnectCommand.transaction)
         try withPacket(command.bytes, type: RTMP_PACKET_TYPE_INVOKE, channel: 3) { RTMP_Connect1(rtmp, &$0) }
         let size = withUnsafeBytes(of: UInt32(RTMPChunkWriter.chunkBytes).bigEndian) { Array($0) }
@@ -102,8 +103,9 @@ package final class RTMPSession {
         try read("publish", until: { rtmp.pointee.m_bPlaying != 0 }) { _ in }
     }
 
-    /// Does the same as `RTMP_ConnectStream`, but stores the server's reason. It stops when the server sends `_error`,
-    /// because the server will not change its answer. `saw` is called with each command.
+    /// Reads messages and passes them to librtmp, as `RTMP_ConnectStream` does, until `isDone` returns true. Stops when
+    /// the server sends an error, because the server will not change its answer, and stores the server's reason in
+    /// ``refusal``. `saw` is called with each other command.
     private func read(_ step: String, until isDone: () -> Bool, saw: ([UInt8]) -> Void) throws(OutputFailure) {
         var packet = RTMPPacket()
         while !isDone() {
@@ -112,7 +114,7 @@ package final class RTMPSession {
             defer { RTMPPacket_Free(&packet) }
             if let command = command(in: packet) {
                 if let message = RTMPStatusMessage(command: command), message.isError {
-                    // The message is hidden from librtmp, which would answer a login challenge by itself.
+                    // The error message is hidden from librtmp, which would answer a login challenge by itself.
                     refusal = message
                     throw failure(step)
                 }
@@ -184,7 +186,7 @@ package final class RTMPSession {
 /// The `connect` command (Adobe RTMP 1.0, 7.2.1.1). It replaces librtmp's, which puts additional properties outside the
 /// command object.
 struct RTMPConnectCommand {
-    /// The command's transaction ID.
+    /// The transaction ID of the `connect` command.
     static let transaction = 1
     /// Servers recognize this version as an encoder.
     static let flashVersion = "FMLE/3.0 (compatible; FMSc/1.0)"
@@ -200,7 +202,7 @@ struct RTMPConnectCommand {
     /// Whether the command announces codecs in the form of Enhanced RTMP.
     var isEnhanced = false
 
-    /// The command in AMF0.
+    /// The `connect` command in AMF0.
     var bytes: [UInt8] {
         var writer = AMF0Writer()
         writer.write("connect")

@@ -23,8 +23,9 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         code = information?.text("code") ?? name
         text = information?.text("description") ?? ""
         address = information?.text("tcUrl")
-        // Errors for releaseStream and FCPublish (transaction IDs 2 and 3) are ignored, because a server does not need
-        // to know these commands. librtmp numbers connect 1, createStream 4 and publish 5.
+        // An `_error` command counts only if it answers connect, createStream or publish, which librtmp numbers 1, 4
+        // and 5. Errors for releaseStream and FCPublish (transaction IDs 2 and 3) are ignored, because a server does
+        // not need to know these commands.
         let isOfConnect = values.count > 1 && values[1] == .number(1)
         let isOfStream = values.count > 1 && (values[1] == .number(4) || values[1] == .number(5))
         isError =
@@ -44,7 +45,7 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         ["netstream.record.", "netstream.play.", "netstream.seek."].contains { code.lowercased().hasPrefix($0) }
     }
 
-    /// Whether the server asks us to publish again, and accepts media until then (Enhanced RTMP v2, "Reconnect
+    /// Whether the server asks us to publish again. Until we do, the server accepts media (Enhanced RTMP v2, "Reconnect
     /// Request").
     package var isReconnectRequest: Bool { code == "NetConnection.Connect.ReconnectRequest" }
 

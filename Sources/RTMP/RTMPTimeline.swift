@@ -21,7 +21,8 @@ package struct RTMPTimeline {
         let decoding = packet.dtsNanoseconds.milliseconds
         let start = origin ?? decoding
         origin = start
-        // The time must not go back, because receivers would take the step for a wrap of the 32-bit clock.
+        // A message's timestamp must not be earlier than the last one of its track, because receivers would take the
+        // step back for a wrap of the 32-bit clock.
         switch packet.track {
         case .audio:
             lastAudio = max(decoding - start, lastAudio)
@@ -72,8 +73,8 @@ extension RTMPTimeline {
     }
 
     private static func videoPrefix(_ packet: EncodedPacket) -> RTMPMessage.Prefix {
-        // Both times are rounded down before the subtraction: rounding the difference would be wrong by 1 ms for most
-        // frames.
+        // The presentation and the decoding time are both rounded down before the subtraction: rounding the difference
+        // would be wrong by 1 ms for most frames.
         let offset = Int32(clamping: packet.ptsNanoseconds.milliseconds - packet.dtsNanoseconds.milliseconds)
         guard let codec = FLVVideo.Codec(enhanced: packet.description.codec) else {
             return .video(isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: offset)

@@ -11,7 +11,7 @@ package struct RTMPTransport: Sendable, Equatable {
     /// Whether the server supports Enhanced RTMP, and so HEVC, AV1, Opus and AC-3.
     package var isEnhanced = false
 
-    /// The options for these settings.
+    /// The options of an output's address that set these values.
     package static let options: [AddressOption] = [
         .init("proxy", "proxy", help: "proxy=http://… or socks5://…"), .init("tlsCa", "tls-ca", help: "tls-ca=file"),
         .init("tls", "tls", help: "tls=insecure"),

@@ -21,7 +21,7 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
     let user: String?
     let password: String?
 
-    /// Parses `text`.
+    /// Parses the address `text`.
     package init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard ["rtmp", "rtmps"].contains(parts.scheme) else {
@@ -67,7 +67,7 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
 
     package var debugDescription: String { description }
 
-    /// The masked form, for `dump` and mirrors.
+    /// The address in masked form, for `dump` and mirrors.
     package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
     private var authority: String {

@@ -13,10 +13,10 @@ struct ClientCommand: Sendable {
     /// The default time limit of a decision. It is shorter than the server's own limit, so that the command is ended
     /// before the server gives up.
     static let usualLimit = Duration.seconds(8)
-    /// The maximum length of one value that a client sent.
+    /// The maximum length of one value that a client sent, in Unicode scalars.
     private static let longestValue = 2048
 
-    /// The command's path.
+    /// The path of the program that decides.
     let program: String
     /// The channel for which the command decides.
     let channel: String
@@ -29,7 +29,7 @@ struct ClientCommand: Sendable {
     /// command.
     static func fault(_ path: String, of flag: String) -> TextFailure? {
         if ChildCommand.canRun(path) { return nil }
-        // A text that resembles an address can contain a password, so the text is not repeated.
+        // A path that resembles an address can contain a password, so the error does not repeat it.
         let named = path.contains("://") ? "this" : path
         return TextFailure(
             "\(option: flag) takes the path of a program or an http:// or https:// address, and \(named) is not one.")

@@ -7,9 +7,9 @@ internal import RTMP
 
 /// Decides whether a client is allowed to publish or play, either by a program or by a server that is asked over HTTP.
 package enum ClientDecision: Sendable, Equatable {
-    /// The program at this path; see ``ClientCommand``.
+    /// The program at this path decides; see ``ClientCommand``.
     case program(String)
-    /// The server that answers at this address; see ``ClientHook``.
+    /// The server that answers at this address decides; see ``ClientHook``.
     case server(HTTPEndpoint)
 
     /// Parses `text`, the value of `flag`. An address can refer to secrets, which errors do not repeat.

@@ -18,7 +18,7 @@ final class ServerNotices: Sendable {
         self.clock = clock
     }
 
-    /// Logs `text`, a sentence without secrets, if the limit admits it.
+    /// Logs `text`, a sentence without secrets, if ``NoticeLimit`` admits another line.
     func tell(_ text: String) {
         let now = clock.now
         if let said = limit.withLock({ $0.said(of: text, at: now) }) { logger.notice("\(said)") }

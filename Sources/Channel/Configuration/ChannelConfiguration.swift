@@ -81,15 +81,16 @@ package struct ChannelConfiguration {
         /// The name that scenes, logs and the status use.
         package var name: String
         package var input: InputLocation
-        /// The inputs that replace `input` while it delivers nothing, in order of preference.
+        /// The inputs that replace ``input`` while ``input`` delivers nothing, in order of preference.
         package var backups: [InputLocation] = []
-        /// How the source chooses between these inputs.
+        /// How the source chooses between ``input`` and ``backups``.
         package var selection = SourceSelector.Options()
-        /// What happens to a file while it is neither visible nor audible.
+        /// What happens to the source's input, if that is a file, while the source is neither visible nor audible.
         package var whenOff = WhenOff.keep
         /// The settings of the source's audio until an operator changes them.
         package var audio = Fader.Settings()
-        /// In an offline render, the time between the beginning of the show and the beginning of this file.
+        /// If this source is a file of an offline render: the time between the beginning of the show and the beginning
+        /// of the file.
         package var lead = Duration.zero
 
         /// Creates the source `name`, which reads `input`; without a name, the address is the name.
@@ -102,12 +103,12 @@ package struct ChannelConfiguration {
             (self.selection, self.whenOff, self.audio, self.lead) = (selection, whenOff, audio, lead)
         }
 
-        /// The inputs in order of preference, and their names in logs and the status.
+        /// The inputs of the source in order of preference. ``inputNames`` has their names in logs and the status.
         package var inputs: [InputLocation] { [input] + backups }
         package var inputNames: [String] { [name] + backups.map(\.description) }
 
-        /// Whether a recording of the source can contain the packets of its inputs, because these packets can be kept
-        /// while their frames are decoded. This requires that all inputs are live and none is a device.
+        /// Whether a recording of the source can contain the packets of its inputs, because the packets can be kept
+        /// while their frames are decoded. This is the case if all inputs are live and none is a device.
         package var canKeepPackets: Bool { inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice } }
     }
 
@@ -129,7 +130,7 @@ package struct ChannelConfiguration {
     package var stingers: [StingerSpecification] = []
     /// The run-down that a program with scenes plays by itself.
     package var runDown: RunDown?
-    /// The directory of the run-downs that the API loads, and of their files.
+    /// The directory of the run-downs that the API loads, and of the files that these run-downs play.
     package var runDownDirectory: String?
     /// The source whose audio a program with scenes plays.
     package var audioChoice = Director.AudioChoice.follow
@@ -153,7 +154,7 @@ package struct ChannelConfiguration {
     package var frameHashes: String?
     package var duration: Duration?
     package var encoder = EncoderSettings()
-    /// Further encodings of the program.
+    /// Encodings of the program in addition to the program's own encoding.
     package var renditions: [RenditionSpecification] = []
     package var monitor = MonitorSettings()
     package var outputs: [OutputSpecification] = []

@@ -24,14 +24,14 @@ package struct InputSpecification {
     package let location: InputLocation
     /// The inputs that replace this input while it delivers nothing, in order of preference.
     package private(set) var backups: [InputLocation] = []
-    /// How the source chooses between these inputs.
+    /// How the source chooses between this input and its backups.
     package private(set) var selection = SourceSelector.Options()
     /// The name of an option in the text that configures how the source chooses between inputs; nil without such an
     /// option. Such an option is an error if the source has only one input.
     package private(set) var selectionOption: String?
-    /// How ready an input is kept while it is not shown; nil means the default.
+    /// How ready an input is kept while it is not on air; nil means the default.
     package private(set) var standby: SourceSelector.Standby?
-    /// What happens to a file while it is neither visible nor audible; nil means the default.
+    /// What happens to this input, if it is a file, while it is neither visible nor audible; nil means the default.
     package private(set) var whenOff: WhenOff?
     /// The initial settings of the input's audio.
     package private(set) var audio = Fader.Settings()
@@ -52,7 +52,7 @@ package struct InputSpecification {
 
     /// Parses the input in `text`.
     package init(_ text: String, secrets: SecretReferences = .process) throws(InputSpecificationError) {
-        // The text is split before secrets are inserted, so that no character of a secret is taken for a separator.
+        // `text` is split before secrets are inserted, so that no character of a secret is taken for a separator.
         let (address, fragment) = InputLocation.split(text)
         do {
             var options = try OptionList(behindMark: fragment, of: "input") { $0 }

@@ -9,7 +9,8 @@ struct OutputPlaces {
 
     init(_ directories: [String]) { self.directories = directories }
 
-    /// Throws if `output` would write to any other directory. Blocks on the disk.
+    /// Throws if `output` would write to a directory that is neither one of these directories nor below one. Blocks on
+    /// the disk.
     func check(_ output: OutputSpecification) throws(OutputSpecificationError) {
         for directory in output.directories where !contains(directory) {
             let known = Set(directories).sorted().joined(separator: ", ")

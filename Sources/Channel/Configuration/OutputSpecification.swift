@@ -19,8 +19,8 @@ package struct OutputSpecificationError: Error, Equatable, CustomStringConvertib
 package struct OutputSpecification {
     /// The address as configured, without the options and with secrets inserted. It must not be shown.
     package let text: String
-    /// The address and the options' values with secrets inserted, so that this text changes when a secret changes. It
-    /// must not be shown.
+    /// The address and the options' values with secrets inserted. So this text changes when a secret changes. It must
+    /// not be shown.
     package let identity: String
     /// The output's name, unique among the outputs; nil means that the name is made from the protocol and a number.
     var name: String?
@@ -37,7 +37,8 @@ package struct OutputSpecification {
         _ specification: String, kind: OutputKind? = nil, defaults: OutputDefaults = OutputDefaults(),
         secrets: SecretReferences = .process
     ) throws(OutputSpecificationError) {
-        // The text is split before secrets are inserted, so that no character of a secret is taken for a separator.
+        // `specification` is split before secrets are inserted, so that no character of a secret is taken for a
+        // separator.
         let (unexpanded, fragment) = Self.split(specification)
         do {
             text = try secrets.expand(unexpanded)
@@ -53,7 +54,8 @@ package struct OutputSpecification {
             limits = try Self.limits(taking: &options)
             let backup = try options.take("backup")
             retry = try Self.retry(taking: &options, hasBackup: backup != nil)
-            // The protocol's options apply to the address, and to the backup's address if that has the same protocol.
+            // `shared` has the options of the protocol. They apply to the address, and to the backup's address if that
+            // has the same protocol.
             var shared = options
             address = try OutputAddress(text, options: &options, defaults: defaults)
             if let kind, kind.name != address.kind.name {
@@ -67,8 +69,8 @@ package struct OutputSpecification {
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
-            // A backup is refused for an output that listens: such an output never fails, so it would never switch to
-            // the backup.
+            // A backup is refused if the address or the backup listens: an output that listens never fails, so it would
+            // never switch to a backup.
             guard address.destination.listening == nil, self.backup?.destination.listening == nil else {
                 throw OutputSpecificationError(
                     "backup= is for outputs that call: rtmp-listen:// and SRT with mode=listener wait to be called.")
@@ -127,7 +129,7 @@ package struct OutputSpecification {
 
     private static let queueRange = Duration.milliseconds(300)...Duration.seconds(60)
 
-    /// Returns the address and the options that follow it.
+    /// Returns the address in `text`, and the options after it.
     private static func split(_ text: String) -> (String, Substring) {
         guard let mark = text.indices.first(where: { text[$0] == "#" && !text[$0...].hasPrefix("#!") }) else {
             return (text, "")

@@ -21,7 +21,7 @@ package struct RenditionSpecification: Sendable, Equatable {
     private var bFrames: Int?
     private var audioBitrate: Int?
 
-    /// Parses `text`.
+    /// Parses the rendition in `text`.
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})#(.+)/) else {
             throw TextFailure(

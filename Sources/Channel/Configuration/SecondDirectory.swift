@@ -20,9 +20,9 @@ extension ChannelConfiguration.Recording {
         return second
     }
 
-    /// Describes that the two directories are the same, or that one of them is in the other: files of one recording
-    /// would then be taken for those of the other. Nil if the directories are apart, if there is one directory, and if
-    /// the disks do not answer within 3 s. Blocks on the disks.
+    /// A sentence that says that the two record directories are the same, or that one of them is in the other: files of
+    /// one recording would then be taken for those of the other. Nil if the directories are apart, if there is only one
+    /// directory, and if the disks do not answer within 3 s. Blocks on the disks.
     package var collision: String? {
         guard let also else { return nil }
         let answer = Answer.of("relay.prepare", within: Self.patience) { [directory] in
@@ -31,13 +31,14 @@ extension ChannelConfiguration.Recording {
         return answer == true ? Self.collision(of: also, and: directory) : nil
     }
 
-    /// Describes that `second` and `first` are the same directory, or that one of them is in the other.
+    /// Returns a sentence that says that `second` and `first` are the same directory, or that one of them is in the
+    /// other.
     static func collision(of second: String, and first: String) -> String {
         "\(second) and \(first) are the same directory, or one is in the other"
     }
 
-    /// Returns `logger` for the lines of this recording. If there are two directories, the lines name the recording's
-    /// own.
+    /// Returns `logger` for the log lines of this recording. If there are two record directories, each line names the
+    /// directory of this recording.
     func logger(_ logger: Logger) -> Logger {
         guard also != nil || beside != nil else { return logger }
         var logger = logger

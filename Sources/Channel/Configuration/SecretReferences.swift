@@ -16,7 +16,7 @@ package struct SecretReferenceError: Error, Equatable, CustomStringConvertible {
 /// and `$${` for the two characters `${`. A value is inserted unchanged: references, commas and number signs in it have
 /// no meaning. A value that becomes part of a URL must be escaped as URLs require.
 package struct SecretReferences: Sendable {
-    /// The maximum size of a secret: more than any key, address or passphrase needs.
+    /// The maximum size of a secret, in bytes: more than any key, address or passphrase needs.
     private static let mostBytes = 65_536
 
     private let variable: @Sendable (String) -> String?
@@ -24,7 +24,7 @@ package struct SecretReferences: Sendable {
     /// Creates references whose environment variables are read by `variable`.
     package init(variable: @escaping @Sendable (String) -> String?) { self.variable = variable }
 
-    /// References to this process's environment.
+    /// References whose environment variables are those of this process.
     package static let process = SecretReferences { name in getenv(name).map { String(cString: $0) } }
 
     /// Whether `text` contains a reference to a secret, or a text that resembles one.
@@ -53,7 +53,7 @@ package struct SecretReferences: Sendable {
         if reference.hasPrefix("file:") { return try contents(of: String(reference.dropFirst("file:".count))) }
         let isName = reference.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
         guard isName, let first = reference.first, !first.isNumber else {
-            // The error does not repeat the text, which might be a piece of a key.
+            // The error does not repeat the reference, which might be a piece of a key.
             throw SecretReferenceError(
                 "Between ${ and } write the name of a variable, or file: and a path; the characters ${ themselves are "
                     + "written $${.")

@@ -35,8 +35,8 @@ final class OpenedSource: ProgramSource {
         var options = IngestOptions(
             loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
         options.needs = .video
-        // Live audio cannot be played before it arrives. So if the audio must be earlier (a negative audio offset), the
-        // video is delayed instead.
+        // Live audio cannot be played before it arrives. So if the program's separate audio must be earlier (a negative
+        // audio offset), the video is delayed instead.
         if !isRendered, let audio = configuration.audioInput, audio.isLiveByNature != false {
             options.delay = max(.zero, .zero - audio.tracks.audioOffset)
         }

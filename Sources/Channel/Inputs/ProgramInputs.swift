@@ -15,7 +15,7 @@ internal import Studio
 /// show (``OpenedSource``). All other sources are opened in parallel, each with its backups and a slate
 /// (``SourceInputs``).
 final class ProgramInputs: Sendable {
-    /// The parts that only a program with scenes has.
+    /// The director, the stingers and the slate, which only a program with scenes has.
     private struct Studio {
         let director: Director
         let stingers: [StingerReel]
@@ -80,7 +80,7 @@ final class ProgramInputs: Sendable {
                     of: sources, audio, on: bus, format, configuration, recordings: recordings, clock: clock,
                     logger: logger)
                 : nil
-            // Live audio cannot be read ahead, even if the video is a file.
+            // A program whose audio is live cannot be read ahead, even if its video is a file.
             canReadAhead = isOpened && !opened.contains(where: \.isLive) && audio?.isLive != true
             (self.format, self.bus) = (format, bus)
         } catch {
@@ -95,7 +95,8 @@ final class ProgramInputs: Sendable {
     /// Closes the inputs, also when the program could not be created, so that no port or device stays occupied.
     deinit { stop() }
 
-    /// Opens all inputs, one after the other. Blocks until all answer. Throws ``ChannelFailure``.
+    /// Opens the inputs of all configured sources, one after the other. Blocks until all of them answer. Throws
+    /// ``ChannelFailure``.
     private static func open(
         _ configuration: ChannelConfiguration, listening: any InputOpener, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> [OpenedSource] {
@@ -196,13 +197,13 @@ final class ProgramInputs: Sendable {
         }
     }
 
-    /// Begins to read. Returns at once.
+    /// Begins to read all inputs. Returns at once.
     func start() {
         for source in sources { source.start() }
         audio?.start()
     }
 
-    /// Ends reading. Returns at once.
+    /// Ends reading all inputs. Returns at once.
     func stop() {
         director?.endRunDown()
         for stinger in studio?.stingers ?? [] { stinger.stop() }

@@ -20,13 +20,13 @@ protocol ProgramSource: Sendable {
     var selection: SelectionStatus? { get }
     /// Plays the source's file from a given position; nil if the source is not a file.
     var file: (any PlayedFile)? { get }
-    /// Makes the feed for a program of this format. The feed `audio` replaces the source's own audio; nil keeps the
-    /// source's own audio. To be called once, before ``start()``.
+    /// Makes the source's feed for a program of `format`. The feed `audio` replaces the source's own audio; nil keeps
+    /// the source's own audio. To be called once, before ``start()``.
     func prepare(_ format: VideoFormat, audio: SourceFeed?) throws(ChannelFailure)
     /// Makes the source decode less, or close inputs, while `isWanted` returns false. `isWanted` is called repeatedly.
     func spareUnless(_ isWanted: @escaping @Sendable () -> Bool)
-    /// Begins to read. Returns at once.
+    /// Begins to read the source's inputs. Returns at once.
     func start()
-    /// Ends reading. Returns at once.
+    /// Ends reading the source's inputs. Returns at once.
     func stop()
 }

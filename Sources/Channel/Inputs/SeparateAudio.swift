@@ -74,12 +74,12 @@ struct SeparateAudio {
         feed = makeFeed(opened.description.isLive ? .live(frameRate: nil) : ofFile)
     }
 
-    /// Begins to read. Returns at once.
+    /// Begins to read the audio input. Returns at once.
     func start() {
         if case .opened(let source) = source { source.start(into: feed, video: nil, audio: .program) }
     }
 
-    /// Ends reading. Returns at once.
+    /// Ends reading the audio input. Returns at once.
     func stop() {
         switch source {
         case .opened(let source): source.stop()
@@ -92,7 +92,7 @@ struct SeparateAudio {
         if case .opened(let source) = source { source.description.isLive } else { true }
     }
 
-    /// A snapshot.
+    /// A snapshot of the audio input's status.
     var status: SourceStatus {
         switch source {
         case .opened(let source): source.status
@@ -100,8 +100,8 @@ struct SeparateAudio {
         }
     }
 
-    /// Adds the audio to `bus`, and describes it to the director as a source that is audible and never visible. For a
-    /// program of several sources.
+    /// Adds the audio to `bus`, and describes it to the director as a source that is audible and never visible. Used
+    /// for a program of several sources.
     func source(on bus: Bus) -> Director.Source {
         let own = Bus()
         own.show(Scene(layers: [], audio: [.feed(feed)]))

@@ -46,13 +46,14 @@ extension SourceInputs: PlayedFile {
                 return state.file.isClosed
             }
             if isClosed { return }
-            // The visible frame stays until the file delivers a frame from the new position.
+            // Reopens the file at the new position. The visible frame stays until the file delivers a frame from there.
             source(0).stop()
             source(0).start()
         }
     }
 
-    /// Closes the file if it is no longer wanted, or reopens it if it is wanted again. Runs on the queue of `choice`.
+    /// Closes the file if `isWanted` returns false, or reopens it if `isWanted` returns true again. Runs on the queue
+    /// of `choice`.
     func checkFile() {
         let (place, feed) = state.withLock { ($0.file, $0.inputs[0].feed) }
         guard let isWanted = place.isWanted else { return }

@@ -29,7 +29,7 @@ final class SourceInputs: ProgramSource {
         var file = FilePlace()
         /// Returns whether the input on air is wanted at present; nil if the input is always kept ready.
         var isWanted: (@Sendable () -> Bool)?
-        /// The counts of feeds that were removed.
+        /// The sums of the frame and sample counts of all feeds that were removed.
         var delivered = FeedStatus()
     }
 
@@ -88,7 +88,8 @@ final class SourceInputs: ProgramSource {
             slate?.stop()
         }
         stop()
-        // An input or slate that was just being opened during the first call is stopped by this second call.
+        // An input or slate that was just being opened when `stop()` ran above is stopped when `stop` runs again, after
+        // all work that is queued now.
         choice.afterwards(stop)
     }
 
@@ -152,8 +153,8 @@ extension SourceInputs {
     private func makeSource(
         _ index: Int, _ location: InputLocation, _ common: CommonBuffer?, _ listening: any InputOpener
     ) -> StandbySource {
-        // A backup (index > 0) always loops, because it must never end by itself. The first input loops only if that is
-        // configured.
+        // A backup (index > 0) always loops, because a backup must never end by itself. The first input loops only if
+        // the configuration says so.
         let options = IngestOptions(
             loop: (index > 0 || configuration.loops) && location.isLiveByNature != true, size: configuration.size,
             frameRate: configuration.frameRate)
@@ -162,7 +163,8 @@ extension SourceInputs {
             var options = options
             options.commonBuffer = common
             options.needs = .video
-            // One of several sources is allowed to decode less, so that processor time is left for the other sources.
+            // If the source is one of several, it is allowed to decode less, so that processor time is left for the
+            // other sources.
             if self?.isOneOfSeveral == true { opening.mayReduce() }
             if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }
             let source = try listening.open(location, options, opening: opening, clock: clock, logger: logger)
@@ -191,8 +193,8 @@ extension SourceInputs {
         }
         guard let format else { return nil }
         // A file or backup that is opened because it is to be shown begins with its first frame, even if it is shown
-        // much later. Backups of one of several sources are an exception: such a source is recorded even while it is
-        // invisible, so its media must not wait.
+        // much later. A backup of one of several sources is an exception: such a source is recorded even while it is
+        // invisible, so the backup's media must not wait.
         let stands =
             index == 0
             ? configured.whenOff != .keep : configured.selection.standby == .cold && !isOneOfSeveral
@@ -205,8 +207,8 @@ extension SourceInputs {
             wanted: bus.packets,
             clock: clock)
         bus.add(feed)
-        // An input that was closed in the meantime gets no feed: otherwise frames of this opening would be attributed
-        // to a later opening.
+        // An input that was closed since it was opened gets no feed: otherwise frames of this opening would be
+        // attributed to a later opening.
         let (isTaken, old) = state.withLock { state -> (Bool, SourceFeed?) in
             isWanted() ? (true, state.replaceFeed(of: index, by: feed)) : (false, feed)
         }
@@ -230,7 +232,7 @@ extension SourceInputs: SwitchedSources {
         if input == 0, state.withLock({ $0.file.isClosed }) { return InputReport(isRunning: true, newest: now) }
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
-        // The end of one of several sources does not end the program, because the other sources continue.
+        // If the source is one of several, its end does not end the program, because the other sources continue.
         if report.isOver, input == 0, feed != nil, !isOneOfSeveral { bus.finish() }
         return InputReport(
             isRunning: report.status.state == .running, failures: report.failures, newest: feed?.newestVideo(at: now),
@@ -249,8 +251,8 @@ extension SourceInputs: SwitchedSources {
     var isWanted: Bool { state.withLock { $0.isWanted }?() ?? true }
 
     func close(_ input: Int) {
-        // If an input is closed while it is on air, it is closed because it is not wanted. Its last frame stays on the
-        // bus.
+        // If an input is closed while it is on air, it is closed because it is neither visible nor audible. The input's
+        // last frame stays on the bus.
         let feed = state.withLock { $0.inputs[input].feed }
         if let last = feed?.newestFrame, scene(of: .source(input)) == bus.scene {
             bus.show(Scene(video: .still(last), audio: nil))

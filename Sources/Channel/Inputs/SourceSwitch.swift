@@ -22,7 +22,7 @@ protocol SwitchedSources: AnyObject, Sendable {
     func close(_ input: Int)
     /// Puts an input or the slate on air instead of the previous one.
     func air(_ next: SourceSelector.OnAir)
-    /// Updates the scene of the input or slate on air if it has changed. Called after each check of the inputs.
+    /// Updates the scene of the input or slate on air if this scene has changed. Called after each check of the inputs.
     func refresh(_ onAir: SourceSelector.OnAir)
 }
 
@@ -75,7 +75,7 @@ final class SourceSwitch: Sendable {
     private let queue: DispatchQueue
     private let state: Mutex<State>
 
-    /// Creates a switch between the inputs of these names.
+    /// Creates a switch between the inputs with the names `names`.
     init(
         _ names: [String], options: SourceSelector.Options, channel: String, recordings: ChannelRecordings,
         clock: any MonotonicClock, logger: Logger
@@ -114,7 +114,7 @@ final class SourceSwitch: Sendable {
     /// Whether the input should be open.
     func isOpen(_ input: Int) -> Bool { state.withLock { $0.selector.isOpen(input) } }
 
-    /// A snapshot.
+    /// A snapshot of the switch: which input is on air, why, and what was on air before.
     var status: SelectionStatus {
         state.withLock { state in
             var status = state.status
@@ -186,7 +186,8 @@ final class SourceSwitch: Sendable {
 
     private func look(at sources: any SwitchedSources) {
         let reports = names.indices.filter(isOpen).map { ($0, sources.report(of: $0, at: now)) }
-        // If the switch was stopped, an input that ends must not be reported as lost.
+        // If the switch was stopped while the reports were made, the reports are ignored: an input that ends then must
+        // not be reported as lost.
         if state.withLock({ $0.isStopped }) { return }
         handle(.wanted(sources.isWanted, at: now), sources)
         for (input, report) in reports where isOpen(input) { look(at: report, of: input, sources) }
@@ -208,8 +209,8 @@ final class SourceSwitch: Sendable {
             state.withLock { $0.told[input].isConnected = true }
             handle(.connected(input, at: now), sources)
         }
-        // Frames that are skipped without being decoded show that the source is alive. They count as soon as one
-        // decoded frame is available to be shown.
+        // Frames that an input skips without decoding them show that the input is alive. They count as video that
+        // arrives now, as soon as one decoded frame of the input is available to be shown.
         guard let newest = report.newest else { return }
         if report.skipped != told.report.skipped {
             handle(.video(input, at: now), sources)
@@ -222,8 +223,8 @@ final class SourceSwitch: Sendable {
         for action in state.withLock({ $0.selector.handle(event) }) {
             switch action {
             case .open(let input, let decoding):
-                // The input might be reopened while it is still closing. Its present state is stored, so that this
-                // state is not reported as a change.
+                // The input might be reopened while it is still closing. Its present state is stored as already
+                // reported, so that this state is not reported to the selector as a change.
                 let report = sources.report(of: input, at: now)
                 state.withLock { $0.told[input] = Told(report: report) }
                 sources.open(input, decoding)
@@ -248,8 +249,8 @@ final class SourceSwitch: Sendable {
             }
             return state.status.onAir
         }
-        // If the same input as before goes on air, there was no switch: the input was closed only because it was not
-        // wanted.
+        // If the input that was on air last goes on air again, there was no switch: the input was closed only because
+        // it was not wanted.
         if name == before { return }
         recordings.noteEvent(
             "input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")

@@ -20,7 +20,7 @@ package final class EncodedProgram: ChannelProgram {
     private let program: Program
     private let isAhead: Bool
     private let settings: EncoderSettings
-    /// The sources whose packets can be kept for their recordings.
+    /// The names of the sources whose packets can be kept for their recordings.
     private let copied: Set<String>
     private let logger: Logger
     let gop: Duration

@@ -17,7 +17,7 @@ internal import Synchronization
 final class EncodedSlate: Sendable {
     /// Receives the packets of a slate.
     protocol Sink: PacketSink {
-        /// Announces a slate whose packets have this description.
+        /// Announces a slate whose packets have the tracks of `description`.
         func begin(_ description: StreamDescription)
     }
 
@@ -56,8 +56,8 @@ final class EncodedSlate: Sendable {
         }
         guard let turn else { return }
         var format = VideoFormat(codedLike: track)
-        // A sender can announce any frame rate, however high. The slate has to be encoded in real time, so a usual rate
-        // is chosen.
+        // The slate gets a usual frame rate near that of the input. A sender can announce any frame rate, however high,
+        // and the slate has to be encoded in real time.
         format.frameRate = NominalRate.of(average: format.frameRate, base: nil)
         let bitrate = track.map(\.bitrate).flatMap { $0 > 0 ? $0 : nil } ?? Self.usualBitrate
         queue.async { [self, format] in
@@ -97,7 +97,7 @@ final class EncodedSlate: Sendable {
         Scene(video: slate.video(at: Timestamp(nanoseconds: clock.now)), audio: nil)
     }
 
-    /// Makes the slate in this format. If the slate's file cannot be read any more, makes color bars instead.
+    /// Makes the slate in the format `format`. If the slate's file cannot be read any more, makes color bars instead.
     private func slate(_ format: VideoFormat, on bus: Bus) throws -> Slate {
         let make = { [self] (choice: SlateSpecification) throws(ChannelFailure) in
             try Slate(choice, channel: channel, format: format, bus: bus, clock: clock, logger: logger)

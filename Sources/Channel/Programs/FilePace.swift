@@ -8,8 +8,8 @@ struct FilePace {
     /// stall, catching up would flood the outputs.
     private static let longestCatchUp: Int64 = 500_000_000
 
-    /// The file time and the clock time from which the pace is counted. `newest` is the latest file time that has
-    /// become due.
+    /// The file time and the clock time, in nanoseconds, from which the pace is counted. `newest` is the latest file
+    /// time that has become due, in nanoseconds.
     private var anchor: (time: Int64, clock: Int64)?
     private var newest = Int64.min
 

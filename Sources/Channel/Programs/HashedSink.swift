@@ -15,7 +15,7 @@ final class HashedSink: ProgramSink {
         let hash: MurmurHash
         /// Lines that have not been passed to the disk queue yet.
         var lines = ""
-        /// The number of bytes that were written to the file or are queued for it.
+        /// The number of bytes of hashes that were written to the file or are queued for it.
         var position: Int64 = 0
         var isOver = false
     }
@@ -49,7 +49,7 @@ final class HashedSink: ProgramSink {
                 lines: "# frame, MurmurHash3 of its Y, Cb and Cr\n"))
     }
 
-    /// Creates a new file. A channel that is reopened must not overwrite its earlier hashes.
+    /// Creates a new file for the hashes, and overwrites none: a channel that is reopened must keep its earlier hashes.
     private static func create(_ path: String) throws(FileFailure) -> FileDescriptor {
         for attempt in 0..<1000 {
             do throws(FileFailure) {
@@ -85,7 +85,7 @@ final class HashedSink: ProgramSink {
         try next.finish()
     }
 
-    /// Returns the hash of the rows of all planes, without the padding between the rows.
+    /// Returns the hash of the rows of all planes of `frame`, without the padding between the rows.
     private static func digest(of frame: VideoFrame, _ hash: MurmurHash) -> [UInt8] {
         frame.storage.withPlanes { planes in
             let (across, down) = ((frame.width + 1) / 2, (frame.height + 1) / 2)

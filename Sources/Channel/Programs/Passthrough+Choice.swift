@@ -44,7 +44,7 @@ extension Passthrough: SwitchedSources {
             switch next {
             case .source(let input):
                 air.splicer.show(input)
-                // The slate stays on air until the input's first keyframe.
+                // The slate is not closed now, but at the first keyframe of `input`: it stays on air until then.
                 if slate != nil { air.closing.insert(slateIndex) }
             case .slate: showSlate(in: &air)
             }
@@ -64,7 +64,7 @@ extension Passthrough {
     func makeStandby(
         _ index: Int, _ location: InputLocation, _ listening: any InputOpener
     ) -> StandbySource {
-        // A backup (index > 0) always loops, because it must never end by itself.
+        // A backup (index > 0) always loops, because a backup must never end by itself.
         let (loops, clock, logger) = (index > 0 || configuration.loops, clock, logger)
         let needs = Self.neededTrack(of: configuration)
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
@@ -73,7 +73,7 @@ extension Passthrough {
             opening.whenCancelled { source.stop() }
             let description = try source.open()
             if let self {
-                // An input that was closed while it was being opened stays closed.
+                // The input is registered only if it was not closed while it was being opened.
                 let turn = airState.withLock { air in
                     isWanted() ? air.open(index, description, audioOffset: location.tracks.audioOffset) : nil
                 }
@@ -179,7 +179,7 @@ extension Passthrough {
         func finish() {}
     }
 
-    /// Describes why no slate can replace an input with these tracks; nil if a slate can.
+    /// Describes why no slate can replace an input with the tracks of `stream`; nil if a slate can.
     static func refusal(of stream: StreamDescription) -> String? {
         switch stream.video?.codec {
         case .h264: nil
@@ -206,7 +206,7 @@ extension Passthrough {
         slate.start(like: shown?.video, into: SlateTap(self, hasAudio: hasAudio))
     }
 
-    /// Ends the slate, unless it was requested again in the meantime.
+    /// Ends the slate, unless the slate was requested again before this call.
     private func shutSlate() {
         airState.withLock { air in
             guard choice?.onAir != .slate else { return }

@@ -181,7 +181,7 @@ final class Passthrough: ChannelProgram {
         if let only { only.source.start(into: PassthroughInput(self, only.turn, only.description)) }
         ended.wait()
         close()
-        // Another thread might still be publishing a packet. The end must come after that packet.
+        // Another thread might still be publishing a packet. The sink is finished only after that packet was published.
         publishing.withLock { _ in sink.finish() }
         let (failure, wasStopped) = state.withLock { ($0.failure, $0.wasStopped) }
         if let failure = mix?.sink.status.failure {
@@ -217,7 +217,8 @@ final class Passthrough: ChannelProgram {
             slate?.stop()
         }
         stop()
-        // An input or slate that was just being opened during the first call is stopped by this second call.
+        // An input or slate that was just being opened when `stop()` ran above is stopped when `stop` runs again, after
+        // all work that is queued now.
         choice?.afterwards(stop)
     }
 
@@ -279,7 +280,8 @@ extension Passthrough {
                 return (due, ends, air.hasBegun ? air.takeLeft() : [])
             }
             for packet in due {
-                // No encoder was made for audio that was unknown when the program began, and no output carries it.
+                // Drops PCM audio if there is no mix: the audio was unknown when the program began, so no encoder was
+                // made for it, and no output carries PCM.
                 if packet.description.codec == .pcm, mix == nil { continue }
                 sink.publish(packet)
                 monitor?.take(packet)

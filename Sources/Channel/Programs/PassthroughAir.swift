@@ -31,13 +31,13 @@ struct PassthroughAir {
     /// Counts of the published packets.
     private(set) var status = PassthroughStatus()
     private(set) var rate = MeasuredRate()
-    /// The first packet's decoding time, in nanoseconds.
+    /// The decoding time of the first packet that went on air, in nanoseconds.
     private var first: Int64?
     /// The tracks of the input that was on air last; nil before the first input.
     private(set) var shown: StreamDescription?
     /// Whether the program has begun. Packets that arrive before that, or before an input was chosen, are kept.
     var hasBegun = false
-    /// Inputs that are closed as soon as the input that replaces them is on air.
+    /// Inputs that are closed as soon as the input that replaces each of them is on air.
     var closing: Set<Int> = []
     /// When the leading track of each open input last delivered a packet.
     private(set) var newest: [Int: Timestamp] = [:]
@@ -66,9 +66,9 @@ struct PassthroughAir {
         if isCurrent(turn) { splicer.restart(turn.index) }
     }
 
-    /// Takes packets of an input whose times have been converted. The packets go on air together or not at all; packets
-    /// of a turn that has ended are dropped. Returns the packets that go on air now. `isOver` is true if the program
-    /// has lasted for `limit` and must end. `slate` is the index of the slate.
+    /// Takes packets of an input whose times have been converted. Packets of a turn that has ended are dropped, and
+    /// packets that arrive before the program has begun are kept. Returns the packets that go on air now. `isOver` is
+    /// true if the program has lasted for `limit` and must end. `slate` is the index of the slate.
     mutating func take(
         _ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: Timestamp, until limit: Duration?, slate: Int
     ) -> (packets: [EncodedPacket], isOver: Bool) {

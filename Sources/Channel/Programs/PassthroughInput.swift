@@ -67,7 +67,7 @@ final class PassthroughInput: PacketSourceSink {
             if owner.isPlayed(turn.index) || clock.now - start >= patience { return true }
             heartbeat.beat()
             restartPace()
-            // The input counts as alive, because it has a frame ready.
+            // While its first packet is held back, the input counts as alive, because it has a frame ready.
             owner.noteVideo(of: turn, at: Timestamp(nanoseconds: clock.now))
             clock.sleep(until: clock.now + SourceSwitch.pause)
         }

@@ -45,8 +45,8 @@ struct TrackMix: Sendable {
                 let rate = video.description.nominalRate ?? FrameRate(25)
                 let length = rate.timeBase.duration(Int64(video.delayInFrames))
                 (kind, transcoder, keyframes, delay) = (.video, video, video.keyframes, length)
-                // Audio is ahead of the video by the encoder's delay. So the interleaver must wait longer than this
-                // delay.
+                // Audio is ahead of the video by the encoder's delay. So the interleaver must wait for video longer
+                // than this delay.
                 bound = max(bound, length * 2)
             default: return nil
             }

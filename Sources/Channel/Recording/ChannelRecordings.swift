@@ -84,7 +84,7 @@ package final class ChannelRecordings: Sendable {
         return answers.contains(true)
     }
 
-    /// Sets the second directory that the status names. Returns whether it was the same before.
+    /// Sets the second directory that the status names. Returns whether the status named the same directory before.
     @discardableResult
     func adopt(secondDirectory path: String?) -> Bool {
         directory.withLock { directory in

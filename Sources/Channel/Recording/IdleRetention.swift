@@ -33,13 +33,16 @@ package final class IdleRetention: Sendable {
         var number = 0
         /// The clock time, in nanoseconds, since which no recording has been active; nil while a recording is active.
         var idleSince: Int64?
-        /// After a failure, the clock time, in nanoseconds, at which the directory is opened again.
+        /// After the record directory could not be opened: the clock time, in nanoseconds, at which the next attempt to
+        /// open it is made.
         var nextOpening = Int64.min
-        /// The keepers of the program's files and of the sources' files; empty while nothing is deleted.
+        /// The retention of the program's files, and that of each recorded source's files; empty while nothing is
+        /// deleted.
         var keepers: [Keeper] = []
-        /// The catalogue's stamp, which was read before the keepers read the catalogue; nil without a catalogue.
+        /// A stamp of the catalogue that was read before ``keepers`` read the catalogue; nil without a catalogue. A
+        /// stamp that differs later shows that the catalogue was written since.
         var stamp: CatalogueStamp?
-        /// Why the directory cannot be opened; nil if it can.
+        /// Why the record directory could not be opened; nil if it could.
         var failure: String?
         var isStopped = false
     }
@@ -84,7 +87,7 @@ package final class IdleRetention: Sendable {
         }
     }
 
-    /// Ends the retention when the present look, if any, is over. Returns at once.
+    /// Ends the retention. If files are just being checked and deleted, it ends after that. Returns at once.
     package func stop() {
         endTimer()
         state.withLock { $0.isStopped = true }
@@ -107,7 +110,7 @@ package final class IdleRetention: Sendable {
         }
     }
 
-    /// Does the same as ``configure(_:)``, but only if no rules are set now. This is the case if an earlier recording
+    /// Does the same as ``configure(_:)``, but only if no rules are set now. No rules are set if an earlier recording
     /// was refused; now the channel is open with `recording`. Returns the number of the rules that apply now, for
     /// ``confirm(_:)``.
     package func restore(_ recording: ChannelConfiguration.Recording?) -> Int {
@@ -115,8 +118,8 @@ package final class IdleRetention: Sendable {
         return state.withLock { $0.number }
     }
 
-    /// Applies all limits from now on, because the channel has recorded with the rules of this number. Does nothing if
-    /// other rules were configured since. Returns at once.
+    /// Applies all limits of the rules from now on, because the channel has recorded with the rules that have this
+    /// number. Does nothing if other rules were configured since. Returns at once.
     package func confirm(_ number: Int) {
         state.withLock { state in
             guard state.number == number else { return }
@@ -124,15 +127,16 @@ package final class IdleRetention: Sendable {
         }
     }
 
-    /// Looks once, and deletes the files that are due. The timer calls this method on the queue. Blocks on the disk.
+    /// Checks once which files are due, and deletes these. The timer calls this method on the queue. Blocks on the
+    /// disk.
     func look() {
         guard let recording = due() else { return release() }
         forgetOldAnswers(recording)
         if state.withLock({ $0.keepers.isEmpty }) { open(recording) }
         for keeper in state.withLock({ $0.keepers }) {
             do throws(FileFailure) {
-                // If another disk was mounted, the directory must be opened again: the open directory is on the earlier
-                // disk.
+                // If another disk was mounted, the check throws, and the record directory is opened again later: the
+                // open directory is on the earlier disk.
                 try keeper.place.directory.checkMount()
             } catch {
                 release()
@@ -146,9 +150,9 @@ package final class IdleRetention: Sendable {
         }
     }
 
-    /// If the catalogue was written after the keepers read it, ends the keepers; new ones are created after a pause.
-    /// The keepers' knowledge of uploads can be outdated, because another process can record and upload in the same
-    /// directory.
+    /// If the catalogue was written after `keepers` read it, stops the present retention; new retention objects are
+    /// created after a pause. What the present ones know of uploads can be outdated, because another process can record
+    /// and upload in the same directory.
     private func forgetOldAnswers(_ recording: ChannelConfiguration.Recording) {
         let (isOpen, stamp) = state.withLock { (!$0.keepers.isEmpty, $0.stamp) }
         guard isOpen, CatalogueStamp(in: recording.directory) != stamp else { return }
@@ -179,8 +183,8 @@ package final class IdleRetention: Sendable {
     private func open(_ recording: ChannelConfiguration.Recording) {
         let now = clock.now
         guard state.withLock({ $0.nextOpening <= now }) else { return }
-        // The stamp is read before the catalogue. If the stamp would not change at a further write, nothing is opened
-        // yet.
+        // The stamp is read before the catalogue. If a further write might leave the stamp unchanged, the directory is
+        // not opened yet, but at a later check.
         let stamp = CatalogueStamp(in: recording.directory)
         guard stamp?.isReliable ?? true else { return }
         do {
@@ -208,8 +212,8 @@ package final class IdleRetention: Sendable {
         return Keeper(place: place, other: other, retention: retention)
     }
 
-    /// Schedules another attempt to open the directory after a pause. Logs the failure if it differs from the previous
-    /// one.
+    /// Schedules another attempt to open the record directory after a pause. Logs the failure if it differs from the
+    /// previous one.
     private func postpone(because error: any Error) {
         let next = clock.now + Self.pause
         let isNews = state.withLock { state in
@@ -219,7 +223,7 @@ package final class IdleRetention: Sendable {
         if isNews { logger.info("old recordings are not deleted while the channel is not recorded: \(error)") }
     }
 
-    /// Ends the keepers. Each of their deletions was written to the catalogue at once, so no entries are pending.
+    /// Stops the retention of all files. Each deletion was written to the catalogue at once, so no entries are pending.
     /// ``RecordingPlace/finish(_:)`` is not called, because it would write outdated upload states to the catalogue.
     private func release() {
         let keepers = state.withLock { state in

@@ -11,7 +11,7 @@ internal import Synchronization
 /// The directory is listed when retention asks about a file, and thus before each deletion, but at most once a second.
 final class OtherRecorder: RetentionVeto {
     private struct State {
-        /// When the directory was listed, in nanoseconds of the clock; nil before the first time.
+        /// When the directory was last listed, in nanoseconds of the clock; nil before the first time.
         var listed: Int64?
         var failure: FileFailure?
     }

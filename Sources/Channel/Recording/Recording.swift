@@ -119,7 +119,7 @@ package final class Recording: SceneRecording {
 
     /// Sets the recording up, and asks the storage guard whether there is enough space. The guard queries the file
     /// system, so the call blocks as long as the file system does. Nothing is recorded yet. Throws ``ChannelFailure``
-    /// for rules that contradict each other. Also throws it for a full disk, but only if the channel has no outputs.
+    /// for rules that contradict each other and, if the channel has no outputs, for a full disk.
     init(
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(ChannelFailure) {
@@ -149,8 +149,8 @@ package final class Recording: SceneRecording {
             clock: program.clock, logger: program.logger)
         let isSource = companion.budget != nil
         if !isSource {
-            // Retention can delete files to make room for the program's recording, so the size of those files is
-            // subtracted.
+            // The space that the program's recording still needs. Retention can delete files to make room for this
+            // recording, so the size of those files is subtracted.
             companion.promise.give { [weak recorder] in
                 let written = recorder?.status.totalBytes ?? .max
                 return max(0, own.rest(after: written) - (retention?.balance.reclaimableBytes ?? 0))
@@ -163,7 +163,8 @@ package final class Recording: SceneRecording {
             makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 },
             promised: { isSource ? companion.promise.bytes : 0 }, ledger: program.ledger,
             owner: program.owner ?? program.channel,
-            // The ledger entry of the program's recording also counts the recordings of the sources.
+            // The program's recording reserves space for the recordings of the sources as well, so a source's recording
+            // counts 0.
             recordings: isSource ? 0 : 1 + (program.sources?.videoCount ?? 0), clock: program.clock,
             logger: program.logger)
         (self.program, self.place, self.recorder) = (program, place, recorder)
@@ -286,7 +287,7 @@ package final class Recording: SceneRecording {
     /// or nil if that part is not known.
     package var stretch: RecordedStretch? { recorder.stretch ?? expected.withLock { $0 } }
 
-    /// A snapshot.
+    /// A snapshot of the recording's status.
     package var status: RecordingStatus {
         var recorder = recorder.status
         if let failure = program.rendition?.encoder.failure { recorder.fail(because: failure) }
@@ -299,7 +300,8 @@ package final class Recording: SceneRecording {
         _ configuration: ChannelConfiguration.Recording, _ directory: RecordDirectory, _ program: Program,
         _ companion: Companion
     ) -> RecorderConfiguration {
-        // The program's recorder decides where a source's files end.
+        // True for the recording of a source. The program's recorder decides where a source's files end, so the
+        // recording of a source has no file length of its own.
         let isLed = companion.budget != nil
         var settings = RecorderConfiguration(
             directory: directory, channel: program.channel, length: isLed ? nil : configuration.length,

@@ -140,7 +140,8 @@ struct RecordingPlace: Sendable {
     var uploadStatus: UploadStatus? { uploader?.status }
 
     private func recover() {
-        // If the disk is not mounted yet, recovery runs later, when the disk is mounted and the recorder resumes.
+        // If the disk is not mounted yet, files that a crash left open are completed later, when the disk is mounted
+        // and the recorder resumes.
         guard !directory.isAwaited else { return }
         if let nested = try? directory.nestedArchives(), !nested.isEmpty {
             let rest = nested.count > 5 ? " and \(nested.count - 5) more" : ""

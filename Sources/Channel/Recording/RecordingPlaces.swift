@@ -17,7 +17,7 @@ struct RecordingPlaces: Sendable {
     ) {
         let place = { (recording: ChannelConfiguration.Recording) in
             Result { () throws(ChannelFailure) in
-                // The recordings have the same remote, which is asked once.
+                // Both recordings have the same remote. Only the first recording asks whether the remote answers.
                 try RecordingPlace(
                     recording, channel: channel, asksRemote: recording.beside == nil, collisions: collisions,
                     logger: recording.logger(logger))

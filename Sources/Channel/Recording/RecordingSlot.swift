@@ -9,9 +9,9 @@ package import Upload
 
 /// The reason why a recording was not started or stopped.
 package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
-    /// There is a recording, or a recording is being started.
+    /// The slot has a recording already, or a recording is being started.
     case alreadyRecording
-    /// There is no recording.
+    /// The slot has no recording.
     case notRecording
     /// The program has ended.
     case over
@@ -31,7 +31,7 @@ package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
 /// After a recording was stopped, it can still close its file and upload while the next recording runs. All calls may
 /// be made on any thread.
 package final class RecordingSlot: Sendable {
-    /// A recording that is wanted but could not be set up, and the closure that sets it up.
+    /// A recording that is wanted but could not be set up: the reason, and the closure that sets the recording up.
     private final class Lack: Sendable {
         let reason: String
         let make: @Sendable () throws -> Recording
@@ -124,8 +124,9 @@ package final class RecordingSlot: Sendable {
         do {
             recording = try make()
         } catch {
-            // The phase changes in one step. Otherwise a start on another thread could read the phase in between, and
-            // would not find the recording that is to be retried.
+            // If a recording was to be retried before, this failed start continues its retries. The phase changes in
+            // one step. Otherwise a start on another thread could read the phase in between, and would not find the
+            // recording that is to be retried.
             let next = lack.map { Lack("\(error)", $0.make) }
             let isLacking = try state.withLock { state -> Bool in
                 if case .over = state.phase { return false }
@@ -240,8 +241,8 @@ package final class RecordingSlot: Sendable {
     /// The stream that `recording` records.
     private func stream(of recording: Recording) -> PacketStream { recording.stream ?? hub }
 
-    /// Must be called while the state is locked, so that the group is entered before another thread can see that the
-    /// recording has ended.
+    /// Counts `recording` among those that have not finished their work. Must be called while the state is locked, so
+    /// that the group is entered before another thread can see that the recording has ended.
     private func end(_ recording: Recording, _ state: inout State) {
         state.ending.append(recording)
         group.enter()
@@ -268,7 +269,8 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// Whether there is a recording, or one is wanted or being set up, or a stopped one has not finished its work.
+    /// Whether there is a recording, or a recording is wanted or being set up, or a stopped recording has not finished
+    /// its work.
     package var isBusy: Bool {
         state.withLock { state in
             switch state.phase {
@@ -292,7 +294,7 @@ package final class RecordingSlot: Sendable {
         for recording in ending + (current.map { [$0] } ?? []) { recording.cancelUploads() }
     }
 
-    /// Whether any recording of the channel has written a frame to the disk.
+    /// Whether any recording of this slot has written a frame to the disk.
     package var hasRecorded: Bool {
         let (had, ending) = state.withLock { ($0.hasRecorded, $0.ending) }
         return had || (ending + (current.map { [$0] } ?? [])).contains { $0.status.hasRecorded }

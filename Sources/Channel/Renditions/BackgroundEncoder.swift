@@ -36,15 +36,15 @@ final class BackgroundEncoder: KeyframeRequester {
         /// Whether jobs that were not encoded yet are dropped.
         var isCancelled = false
         var failure: String?
-        /// The index of the newest frame that arrived after the failure.
+        /// The index of the newest frame that arrived after the encoder failed.
         var lastLost: Int64?
     }
 
-    /// The encoder's name.
+    /// The names of an encoder: one for sentences, and one for its threads.
     struct Name {
-        /// The name in sentences, such as `the recording of a source`.
+        /// The encoder's name in sentences, such as `the recording of a source`.
         let subject: String
-        /// The name of its threads.
+        /// The name of the encoder's threads.
         let thread: String
     }
 
@@ -220,7 +220,7 @@ extension BackgroundEncoder {
         }
     }
 
-    /// Logs how many frames were dropped since this function last logged any, but at most every 10 s.
+    /// Logs how many frames were dropped since the last such log message, but at most every 10 s.
     private func tellOfDrops(_ told: inout Int, _ tellAt: inout Int64) {
         let dropped = dropped
         guard dropped > told, clock.now >= tellAt else { return }

@@ -4,9 +4,9 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Hands packets over from the encoder's thread to another thread, which publishes them. This is necessary because
-/// publishing can start threads, for example through Dispatch. They inherit the priority of the publishing thread, and
-/// the priority of the encoder's thread is low.
+/// Hands packets over from the encoder's thread to another thread, which publishes them. The other thread is necessary
+/// because publishing can start threads, for example through Dispatch. Such threads inherit the priority of the
+/// publishing thread, and the priority of the encoder's thread is low.
 final class PacketHandover: PacketSink {
     private struct State {
         var packets: [EncodedPacket] = []

@@ -39,7 +39,7 @@ struct Rendition: Sendable {
         return late > 0 ? format.frameRate.timeBase.duration(Int64(late)) : nil
     }
 
-    /// A snapshot.
+    /// A snapshot of the rendition's status.
     var status: RenditionStatus {
         RenditionStatus(
             name: name, width: format.width, height: format.height, encoder: encoder.status,

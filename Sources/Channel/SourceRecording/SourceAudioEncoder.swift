@@ -26,7 +26,7 @@ final class SourceAudioEncoder: SourceCoding {
         var isOver = false
         var status = EncoderStatus()
         var failure: String?
-        /// The end of the newest audio that arrived after the failure, in samples of the program.
+        /// The end of the newest audio that arrived after the encoder failed, in samples of the program.
         var missing: Int64?
         var completion: (@Sendable () -> Void)?
     }
@@ -42,7 +42,8 @@ final class SourceAudioEncoder: SourceCoding {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// Opens an encoder of `bitrate` for the source `name`, whose packets go to `hub`. Throws ``ChannelFailure``.
+    /// Opens an encoder of `bitrate` bits per second for the source `name`, whose packets go to `hub`. Throws
+    /// ``ChannelFailure``.
     init(of name: String, bitrate: Int, into hub: PacketStream, logger: Logger) throws(ChannelFailure) {
         let encoder: AACEncoder
         do throws(AVFailure) {
@@ -137,7 +138,7 @@ extension SourceAudioEncoder.Session {
         if position == nil { encoder.begin(at: audio.position) }
         var packets: [EncodedPacket] = []
         var start = position ?? audio.position
-        // Silence is encoded one second at a time, because the gap can be long.
+        // The silence for a gap is encoded one second at a time, because the gap can be long.
         while start < audio.position {
             let count = min(audio.position - start, Int64(AudioFormat.program.sampleRate))
             packets += try encoder.encode(.silence(at: start, count: Int(count), format: .program))

@@ -8,9 +8,9 @@ internal import Status
 
 /// Makes the packets of a source's recording. All calls may be made on any thread and return at once.
 protocol SourceCoding: SourceWatcher, KeyframeRequester {
-    /// The tracks of the packets, as far as they are known.
+    /// The tracks of the recording's packets, as far as they are known.
     var description: StreamDescription { get }
-    /// Whether the packets are copied or encoded, or no packet has arrived yet.
+    /// Whether the recording's packets are copied or encoded, or no packet has arrived yet.
     var coding: SourceRecordingStatus.Coding { get }
     /// The encoder's status.
     var status: EncoderStatus { get }

@@ -15,13 +15,13 @@ internal import Synchronization
 ///
 /// All calls may be made on any thread and return at once.
 final class SourceCopier: SourceCoding {
-    /// Opens the encoder that takes over. Blocks.
+    /// Opens the encoder that is used when packets cannot be copied. Blocks.
     typealias EncoderMaker = @Sendable () throws(ChannelFailure) -> SourceEncoder
 
     private enum Phase {
         /// Packets are copied as they arrive.
         case copying
-        /// An encoder is being opened.
+        /// The encoder that is used from now on is being opened.
         case opening
         case encoding(SourceEncoder)
     }
@@ -51,8 +51,8 @@ final class SourceCopier: SourceCoding {
         var packets: [EncodedPacket] = []
         var refusal: String?
         var isSilent = false
-        /// The number of frames that were dropped before a keyframe, if that keyframe arrived in this call; otherwise
-        /// 0.
+        /// The number of frames that were dropped before a keyframe, if that keyframe arrived in this call of
+        /// ``take(packetsOf:at:)``; otherwise 0.
         var skipped = 0
     }
 
@@ -151,7 +151,8 @@ final class SourceCopier: SourceCoding {
             }
         }
         for packet in turn.packets {
-            // Audio packets count as well, because audio is also recorded while video frames are missing.
+            // Audio packets, too, update `newest` and end the silence, because audio is also recorded while video
+            // frames are missing.
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
             state.newest = max(state.newest ?? end, end)
             state.isSilent = false

@@ -211,10 +211,10 @@ final class SourceRecordings: KeyframeRequester {
 }
 
 extension StorageBudget {
-    /// Returns the budget of a source's recording if `count` recordings of the same bitrate share the disk. Its bitrate
-    /// is the sum of all of them. Its reserve is twice the program's reserve, or the ``retentionGoalBytes`` that follow
-    /// from the program's reserve and this bitrate, whichever is more. So the source's recording ends before the
-    /// program's own recording does.
+    /// Returns the budget of a source's recording if `count` recordings of the same bitrate share the disk. The
+    /// returned bitrate is the sum of all these bitrates. The returned reserve is twice the program's reserve, or the
+    /// ``retentionGoalBytes`` that follow from the program's reserve and this sum, whichever is more. So the source's
+    /// recording ends before the program's own recording does.
     package func shared(by count: Int) -> StorageBudget {
         var budget = self
         let (sum, overflow) = bitrate.multipliedReportingOverflow(by: Int64(count))

@@ -21,11 +21,11 @@ package struct Backoff: Sendable, Equatable {
         case neverLive
         /// The output went off air less than ``Backoff/quickFor`` ago, so the peer may be restarting.
         case justLost
-        /// The output went off air longer ago.
+        /// The output went off air ``Backoff/quickFor`` ago or longer ago.
         case lostBefore
     }
 
-    /// The wait after the first failure.
+    /// The wait between the first failure and the next attempt.
     package var base: Duration
     /// The maximum wait if the peer answered, or if the output was never on air.
     package var cap: Duration
@@ -33,9 +33,9 @@ package struct Backoff: Sendable, Equatable {
     package var lostCap: Duration
     /// How long after going off air the wait stays at ``base`` if the peer does not answer.
     package var quickFor: Duration
-    /// The wait after a permanent refusal.
+    /// The wait between a permanent refusal and the next attempt.
     package var refusedInterval: Duration
-    /// If the output was on air for at least this time, its earlier failures no longer lengthen the wait.
+    /// If the output was on air for at least this time, the failures before it went on air no longer lengthen the wait.
     package var resetAfter: Duration
     /// If a connection is lost after at least this time on air, the network counts as the cause. If it is lost earlier,
     /// the cause is taken to be a server that accepts the stream and then drops it.

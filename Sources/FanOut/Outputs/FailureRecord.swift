@@ -19,17 +19,18 @@ struct FailureRecord: Sendable {
     /// The number of consecutive failures in which the peer did not answer. Failures soon after the output went off air
     /// are not counted.
     private var unanswered = 0
-    /// When the output last went off air after at least ``Backoff/stableAfter`` on air. If it was never on air for that
-    /// long, this is the time when it first went off air. Nil if it was never on air.
+    /// When the output last went off air after at least ``Backoff/stableAfter`` on air, in monotonic nanoseconds. If it
+    /// was never on air for that long, this is the time when it first went off air. Nil if it was never on air.
     private var lastLive: Int64?
     /// The number of consecutive failures of any kind.
     private var total = 0
     private var atPrimary = 0
     /// How many times in a row the output returned from its backup to the primary address and soon lost the connection
-    /// there.
+    /// at the primary address.
     private var earlyLosses = 0
     private var hasJustFailedBack = false
-    /// For each endpoint that refused the stream, the moment before which it is not tried again.
+    /// For each endpoint that refused the stream, the moment (monotonic nanoseconds) before which the endpoint is not
+    /// tried again.
     private var refusedUntil: [OutputEndpoint: Int64] = [:]
 
     init(policy: RetryPolicy) { self.policy = policy }
@@ -78,8 +79,8 @@ struct FailureRecord: Sendable {
         refusedUntil[same] = failure.kind == .refused ? again : nil
         let isLast = policy.attemptLimit.map { total > $0 } ?? false
         guard endpoint == .backup || usesBackup else { return Verdict(endpoint: same, due: again, isLast: isLast) }
-        // The other address has not just failed, so the shortest wait is enough before an attempt there. But if the
-        // failed peer did not answer, the wait is the same for both addresses.
+        // The other address has not just failed, so the shortest wait is enough before an attempt at that address. But
+        // if the failed peer did not answer, the wait is the same for both addresses.
         let short =
             failure.kind == .unreachable
             ? wait : policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)
@@ -93,7 +94,8 @@ struct FailureRecord: Sendable {
         return now - lastLive < policy.backoff.quickFor.inNanoseconds ? .justLost : .lostBefore
     }
 
-    /// Whether the primary address has failed often enough to use the backup. Attempts then alternate between both.
+    /// Whether the primary address has failed often enough to use the backup as well. Attempts then alternate between
+    /// both addresses.
     private var usesBackup: Bool { policy.hasBackup && atPrimary >= policy.backupAfter }
 
     private mutating func noteEndpoint(

@@ -19,13 +19,13 @@ package enum AttemptEvent: Sendable {
     /// A receiver of this attempt lost data and shows no video before the next keyframe. The output requests one at
     /// once, unless there was a recent request.
     case needsKeyframe
-    /// No receiver of this attempt needs a keyframe any more, because the one that needed it has left.
+    /// No receiver of this attempt needs a keyframe any more, because the receiver that needed one has left.
     case wantsNoKeyframe
     /// The attempt must begin a new segment at a keyframe, and no keyframe came in time. The output requests one at
     /// once.
     case keyframeIsDue
-    /// The server asks the output to connect and publish again, at `address` if it is not nil. Until then the server
-    /// accepts data on the present connection.
+    /// The server asks the output to connect and publish again, at `address` if that is not nil. Until the output
+    /// publishes again, the server accepts data on the present connection.
     case reconnectRequested(address: String?)
     /// The attempt failed and has ended.
     case failed(OutputFailure)
@@ -85,8 +85,8 @@ package protocol OutputTarget: Sendable {
     var kind: String { get }
     /// The address without secrets, for log and status.
     var displayAddress: String { get }
-    /// Whether the output listens and receivers connect to it. Until the first receiver connects, no packet counts as
-    /// missed.
+    /// Whether the output listens, so that receivers connect to relay. Until the first receiver connects, no packet
+    /// counts as missed.
     var awaitsCallers: Bool { get }
     /// The port or directory that the target occupies; nil if it occupies neither.
     var place: OutputPlace? { get }

@@ -49,7 +49,7 @@ struct OutputAttempts {
     private var drops = DropLog()
     var machine: OutputStateMachine
     private(set) var retired: [OutputLane] = []
-    /// The target at which the server last asked the output to publish again.
+    /// The target to which the server redirected the output last; nil if no server did.
     var redirection: (any OutputTarget)?
     var failures = FailureLog()
     /// Closures to call when the output has ended.
@@ -120,7 +120,8 @@ extension OutputAttempts {
         return true
     }
 
-    /// Records that the attempt `number` has closed its listening socket. Returns the closure to call.
+    /// Records that the attempt `number` has closed its listening socket. If this is the newest attempt, returns
+    /// ``whenNotListening``, which the caller must call.
     mutating func stoppedListening(_ number: Int) -> (@Sendable () -> Void)? {
         guard number == newest else { return nil }
         hasStoppedListening = true
@@ -155,8 +156,8 @@ extension OutputAttempts {
         return drops.join(queueDrops)
     }
 
-    /// Checks the drop counts of the output on air, and returns what to log about them. Called after a drop and at each
-    /// keyframe.
+    /// Compares the drop counts of the output on air with the earlier ones, and returns what to log about new drops.
+    /// Called after a drop and at each keyframe.
     mutating func noteDrops(at now: Int64) -> DropLog.Event? {
         guard case .live = phase else { return nil }
         return drops.note(queueDrops, at: now)
@@ -172,7 +173,8 @@ extension OutputAttempts {
 
     /// Records that no receiver of the attempt `number` waits for a keyframe any more.
     mutating func stopWaiting(_ number: Int) {
-        // A candidate that is ready to take over still waits for a keyframe, even if the attempt on air needs none.
+        // A candidate that is ready to take over still waits for a keyframe, even if no receiver of the attempt on air
+        // waits for one.
         guard case .live(let lane, let candidate) = phase, lane.number == number else { return }
         if case .ready = candidate { return }
         keyframes.stopWaiting()
@@ -198,8 +200,8 @@ extension OutputAttempts {
         aired.insert(next.endpoint)
         feed(next.packets)
         _ = packets.connected()
-        // The lock is still held during this call, because the output's own dispatch queue may drain this attempt as
-        // soon as the lock is released.
+        // The lock is still held while the next attempt goes live, because the output's own dispatch queue may drain
+        // this attempt as soon as the lock is released.
         next.attempt.goLive()
         return Change(retired: old, next: next, actions: actions)
     }
@@ -255,7 +257,7 @@ extension OutputAttempts {
     mutating func close() -> DropLog.Event? {
         phase = .ended
         let event = drops.leave(queueDrops)
-        // The queue's packets are kept if an earlier attempt still sends them.
+        // The packets in the queue are kept if an earlier attempt still sends them.
         if !retired.contains(where: { $0.packets === packets }) { packets.discard() }
         return event
     }
@@ -269,8 +271,8 @@ extension OutputAttempts {
             leave()
             return lane
         case .live(let lane, let candidate?) where candidate.lane.number == number:
-            // A ready candidate waited for a keyframe and no longer needs it. A receiver that needs a keyframe will ask
-            // for it again.
+            // The removed candidate was ready, and waited for a keyframe that it no longer needs. A receiver that needs
+            // a keyframe will ask for it again.
             if case .ready = candidate { keyframes.stopWaiting() }
             phase = .live(lane, nil)
             return candidate.lane

@@ -73,7 +73,7 @@ extension OutputDetails: Codable {
         } else {
             connectionRoundTrip = try container.decodeIfPresent(Double.self, forKey: Self.roundTrip)
         }
-        // Every key that is not in `known` is a number that only outputs of one kind have.
+        // Every key that is not in `known` is the key of a number that only outputs of one kind have.
         let known = Set(
             Receivers.allNames + [Self.roundTrip.stringValue] + SRTStatistics.Totals.names + SRTStatistics.Moment.names)
         for key in container.allKeys where !known.contains(key.stringValue) {
@@ -92,7 +92,7 @@ extension OutputDetails: Codable {
 }
 
 extension OutputDetails.Receivers {
-    /// The names under which the properties are encoded, in the order of the properties.
+    /// The names under which the properties of ``OutputDetails/Receivers`` are encoded, in the order of the properties.
     private static func names(_ kind: Kind) -> [String] {
         switch kind {
         case .callers:
@@ -104,7 +104,7 @@ extension OutputDetails.Receivers {
 
     private static func keys(_ kind: Kind) -> [AnyCodingKey] { names(kind).map { AnyCodingKey($0) } }
 
-    /// The names for all kinds of receivers.
+    /// The names of the properties for all kinds of receivers.
     fileprivate static var allNames: [String] { Kind.allCases.flatMap(names) }
 
     fileprivate init?(from decoder: any Decoder) throws {
@@ -127,7 +127,7 @@ extension OutputDetails.Receivers {
 package struct OutputNumber: Sendable, Hashable {
     /// The number's name in the status. It is part of the API and does not change.
     package let key: String
-    /// The name of the Prometheus metric.
+    /// The name of the number's Prometheus metric.
     package let metric: String
     /// What the number means, in one line.
     package let help: String

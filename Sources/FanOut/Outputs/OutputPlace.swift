@@ -7,10 +7,12 @@
 package struct OutputPlace: Sendable, Equatable {
     /// The resource's name. Places with different names do not affect each other.
     let name: String
-    /// Outputs with the same value can always use the place at the same time. Nil if that is never possible.
+    /// Outputs with the same value of `sharing` can always use the place at the same time. Nil if this output can share
+    /// the place with no other output.
     let sharing: String?
-    /// Outputs with the same value can follow each other while connections of the first one still end: the second one
-    /// waits only until the first one has closed its listening socket. Nil if that is never possible.
+    /// Outputs with the same value of `succession` can follow each other while connections of the first output still
+    /// end: the second output waits only until the first one has closed its listening socket. Nil if the second output
+    /// must wait until the first one has ended.
     let succession: String?
 
     /// The place `name`; see ``sharing`` and ``succession`` for the other values.

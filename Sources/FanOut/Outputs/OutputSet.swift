@@ -48,8 +48,8 @@ package enum OutputSetError: Error, Sendable, Equatable, CustomStringConvertible
     case unknown(String)
     /// The program is over, so outputs can no longer be changed.
     case over
-    /// The output with this name cannot be added, for this reason: it cannot carry the program's codecs, or its
-    /// rendition does not exist.
+    /// The output with this name cannot be added, because it cannot carry the program's codecs, or because its
+    /// rendition does not exist. `reason` says which.
     case refused(String, reason: String)
 
     package var description: String {
@@ -74,7 +74,7 @@ package final class OutputSet: Sendable {
         /// Outputs that must not start yet, because an output in `leaving` still uses their place, such as a port. See
         /// ``OutputPlace``.
         var held: [OutputSupervisor] = []
-        /// See ``OutputDefinition/registration``.
+        /// Keeps the ``OutputDefinition/registration`` of each output until the output has ended.
         var registrations: [ObjectIdentifier: any Sendable] = [:]
         var isRunning = false
         var isOver = false
@@ -84,7 +84,7 @@ package final class OutputSet: Sendable {
     private static let teardown = Duration.milliseconds(2600)
 
     private let stream: PacketStream
-    /// Additional encodings of the program, by name.
+    /// The streams of the program's additional encodings, by rendition name.
     private let renditions: [String: PacketStream]
     private let clock: any MonotonicClock
     private let timers: any OutputTimers
@@ -230,8 +230,8 @@ package final class OutputSet: Sendable {
     /// Puts a paused output on air again, beginning at the next keyframe.
     package func resume(_ name: String) throws(OutputSetError) { try output(name).resume() }
 
-    /// Makes an output try at once if it waits for its next attempt or has given up. If it is on air at its backup, it
-    /// probes its primary address at once.
+    /// Makes an output try at once if it waits for its next attempt or has given up. An output that is on air at its
+    /// backup probes its primary address at once.
     package func retryNow(_ name: String) throws(OutputSetError) { try output(name).retryNow() }
 
     /// Waits until all earlier calls for the output `name` have taken effect. This is quick, because it never waits for

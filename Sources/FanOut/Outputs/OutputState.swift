@@ -12,15 +12,18 @@ package enum OutputState: Sendable, Equatable {
     case waiting
     /// The peer accepted the stream, and the output has been on air since `since` (monotonic nanoseconds).
     case live(since: Int64)
-    /// The program is over. The output sends its queued packets, but not longer than until `deadline`.
+    /// The program is over. The output sends its queued packets, but not longer than until `deadline` (monotonic
+    /// nanoseconds).
     case draining(deadline: Int64)
-    /// The last attempt failed because of `cause`. The output waits until `until` before the next attempt.
+    /// The last attempt failed because of `cause`. The output waits until `until` (monotonic nanoseconds) before the
+    /// next attempt.
     case backingOff(until: Int64, cause: OutputFailure)
-    /// The peer refused the stream permanently because of `cause`. The output tries again only rarely, next at `until`.
+    /// The peer refused the stream permanently because of `cause`. The output tries again only rarely, next at `until`
+    /// (monotonic nanoseconds).
     case refused(until: Int64, cause: OutputFailure)
     /// The maximum number of attempts failed. The output makes no attempt until an operator asks for one.
     case givenUp(cause: OutputFailure)
-    /// An operator took the output off air, and it stays off air until the operator resumes it.
+    /// An operator took the output off air. The output stays off air until an operator resumes it.
     case paused
     /// The output has ended and will not start again.
     case stopped

@@ -13,8 +13,8 @@ extension OutputStateMachine {
         redirections.removeAll { now - $0 >= Self.redirectionMemory }
         guard redirections.count < Self.redirectionLimit else { return [] }
         redirections.append(now)
-        // Another candidate is already running, so the redirection is remembered for later. The server still accepts
-        // the stream for a while.
+        // If another candidate is running already, this redirection is remembered for the next attempt. The server
+        // still accepts the stream for a while.
         if candidate != nil, attempt == current?.attempt { hasUnmetRedirection = true }
         return beginCandidate(besides: attempt, at: .redirected)
     }
@@ -58,8 +58,8 @@ extension OutputStateMachine {
         guard let failed = candidate else { return [] }
         candidate = nil
         lastFailure = failure
-        // Many servers allow only one publisher. So the redirected address is tried again when the old connection has
-        // ended.
+        // The redirected address may have rejected the candidate because many servers allow only one publisher. So this
+        // address is tried again when the old connection has ended.
         if failed.endpoint == .redirected, failure.kind == .rejected { hasUnmetRedirection = true }
         return [.abandon(attempt: failed.attempt)] + (current.map { arrangeLook(from: $0) } ?? [])
     }
@@ -77,7 +77,7 @@ extension OutputStateMachine {
         return actions + [.goLive(attempt: next.attempt)] + arrangeLook(from: next)
     }
 
-    /// If the output is not at its primary address, schedules the next probe of the primary address. Probes that were
+    /// If the output must return to its primary address, schedules the next probe of that address. Probes that were
     /// scheduled earlier are ignored from then on.
     mutating func arrangeLook(from connection: Connection) -> [Action] {
         guard connection.isAway else { return [] }

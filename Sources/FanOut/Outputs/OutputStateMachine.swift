@@ -28,11 +28,12 @@ package struct OutputStateMachine: Sendable {
         case awaitsCallers(attempt: Int)
         /// The attempt failed and has ended.
         case failed(attempt: Int, OutputFailure, at: Int64)
-        /// The wait is over, and the attempt with this number must begin.
+        /// The wait before the next attempt is over, and the attempt with this number must begin.
         case retryDue(attempt: Int)
-        /// The server asks the output to publish again at another address, which the output can use.
+        /// The server asks the output to publish again at another address. The owner has checked that the output can
+        /// use this address.
         case reconnectRequested(attempt: Int, at: Int64)
-        /// The primary address must be probed now, unless a later probe has been scheduled in the meantime.
+        /// The primary address must be probed now, unless another probe was scheduled after the one with this number.
         case primaryDue(probe: Int)
         /// At a keyframe, the candidate with this attempt number replaced the attempt on air: the candidate gets all
         /// new packets from now on.
@@ -78,7 +79,7 @@ package struct OutputStateMachine: Sendable {
         case handOver(to: Int)
         /// Send the event `retryDue(attempt)` at the time `until`.
         case wait(until: Int64, attempt: Int)
-        /// Send the event `primaryDue(probe)` with this number after this time.
+        /// Send the event `primaryDue(probe:)` with this number when the time `after` has passed.
         case probe(after: Duration, number: Int)
         /// Send the event `deadlinePassed` at the time `deadline`.
         case watch(deadline: Int64)
@@ -101,7 +102,7 @@ package struct OutputStateMachine: Sendable {
     package internal(set) var attempts = 0
     /// How often the output went on air.
     package internal(set) var connections = 0
-    /// The last failure.
+    /// The failure of the last attempt that failed; nil if none did.
     package internal(set) var lastFailure: OutputFailure?
 
     var record: FailureRecord
@@ -115,7 +116,7 @@ package struct OutputStateMachine: Sendable {
     /// candidate ran.
     var hasUnmetRedirection = false
     var probes = 0
-    /// The times of the server's recent requests to publish at another address.
+    /// The times of the server's recent requests to publish at another address, in monotonic nanoseconds.
     var redirections: [Int64] = []
 
     /// Creates the state machine of an output that has not been started. `policy` says when it tries again.
@@ -157,7 +158,7 @@ package struct OutputStateMachine: Sendable {
         if candidate?.attempt == attempt { return candidateAccepted(at: now) }
         guard let connection = current, connection.attempt == attempt else { return [] }
         guard connection.liveSince == nil else {
-            // The attempt has been on air before: another receiver has connected to it.
+            // The peer has accepted this attempt's stream before: now another receiver has connected to the attempt.
             if state == .waiting { state = .live(since: now) }
             return []
         }
@@ -190,8 +191,8 @@ package struct OutputStateMachine: Sendable {
             return [.abandon(attempt: attempt), .ended]
         }
         let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
-        // A permanent refusal by a redirected address says nothing about the output's own addresses. So it counts as a
-        // rejection here, after which the next attempt comes soon.
+        // A permanent refusal by a redirected address says nothing about the output's own addresses. So it counts here
+        // as a rejection that is not permanent, after which the next attempt comes soon.
         let isForeign = connection.endpoint == .redirected && failure.kind == .refused
         let judged = isForeign ? OutputFailure(.rejected, step: failure.step, reason: failure.reason) : failure
         let verdict = record.note(

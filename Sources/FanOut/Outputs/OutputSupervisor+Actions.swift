@@ -63,7 +63,8 @@ extension OutputSupervisor {
         }
         let stream = description()
         if let reason = target.carriage.refusal(of: stream) {
-            // In passthrough, the input can change in mid-stream to a codec that this target cannot carry.
+            // The attempt is refused. In passthrough, the input can change in mid-stream to a codec that this target
+            // cannot carry.
             let failure = OutputFailure(.refused, step: "publish", reason: reason)
             return post(.failed(attempt: number, failure, at: clock.now))
         }
@@ -103,8 +104,8 @@ extension OutputSupervisor {
         timers.after(Self.retirement, on: queue) { [weak self] in self?.finishLane(lane.number) }
     }
 
-    /// Removes the attempt `number` if it was taken off air and still sends the rest of its queue. Returns whether this
-    /// was so.
+    /// Removes the attempt `number` if it was taken off air and still sends the rest of its queue. Returns whether the
+    /// attempt was removed.
     @discardableResult
     private func finishLane(_ number: Int) -> Bool {
         let lane = state.withLock { lanes -> OutputLane? in
@@ -117,8 +118,8 @@ extension OutputSupervisor {
 
     private func ended() {
         let (event, wait, targets) = state.withLock { lanes -> (DropLog.Event?, Int64, [any OutputTarget]) in
-            // The state machine returns this action again if it is told twice to end, but the output must end only
-            // once.
+            // The state machine returns the action `ended` again if it is told twice to end, but the output must end
+            // only once.
             if case .ended = lanes.phase { return (nil, 0, []) }
             let wait = lanes.end.deadline - clock.now
             let isConcluded = lanes.end.reason == .programOver && wait > 0

@@ -128,7 +128,8 @@ package final class OutputSupervisor: PacketConsumer {
                 if !isQueued { hasDrops = true }
             }
             if hasDrops || hasKeyframe { event = lanes.noteDrops(at: clock.now) }
-            // A queue that waits for a keyframe refuses frames, so this check is needed only after a drop.
+            // The queue refuses frames while it waits for a keyframe, so it needs to be asked for `needsKeyframe` only
+            // after a drop.
             if hasDrops, lanes.server != nil, lanes.packets.needsKeyframe {
                 lanes.keyframes.wait(from: clock.now, isUrgent: lanes.packets.standsStill)
             }
@@ -157,7 +158,8 @@ package final class OutputSupervisor: PacketConsumer {
     package func finish(deadline: Int64, reason: EndReason, completion: @escaping @Sendable () -> Void) {
         state.withLock { lanes in
             lanes.completions.append(completion)
-            // If the output was already asked to end, for example because it was removed, the first reason stays.
+            // If the output was already asked to end, for example because it was removed, the reason that was given
+            // then stays.
             let isFirst = lanes.end.deadline == 0
             lanes.end = isFirst ? (reason, deadline) : (lanes.end.reason, min(lanes.end.deadline, deadline))
         }
@@ -168,8 +170,8 @@ package final class OutputSupervisor: PacketConsumer {
 
     /// The output's current status as operators see it.
     package var status: OutputStatus {
-        // The state is copied, because attempts take time to compute their numbers and the publishing thread must not
-        // wait for the lock that long.
+        // The state is copied under the lock, and the numbers are computed without the lock: attempts take time to
+        // compute them, and the publishing thread must not wait that long.
         let lanes = state.withLock { $0 }
         let machine = lanes.machine
         let target = lanes.current?.target ?? target(at: machine.endpoint, lanes)

@@ -8,8 +8,8 @@ package struct RetryPolicy: Sendable, Equatable {
     package var attemptLimit: Int?
     /// Whether the output has a backup address.
     package var hasBackup: Bool
-    /// After this number of consecutive failures at the primary address, the output uses the backup. One permanent
-    /// refusal is enough.
+    /// After this number of consecutive failures at the primary address, the output uses the backup. A single permanent
+    /// refusal is enough as well.
     package var backupAfter: Int
     /// While the output is on air at its backup, it probes the primary address after this interval. The interval
     /// doubles each time the output returns to the primary and soon loses the connection, up to 16 times this value.

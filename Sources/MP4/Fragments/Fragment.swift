@@ -71,7 +71,8 @@ package struct Fragment {
         let durations = Self.durations(run.samples)
         let isUniform = durations.allSatisfy { $0 == durations.first }
         moof.box("traf") { traf in
-            // The flag default-base-is-moof, and a default duration if all samples have the same duration (8.8.7).
+            // The flags are default-base-is-moof and, if all samples have the same duration, a default duration
+            // (8.8.7).
             traf.fullBox("tfhd", flags: 0x20000 | (isUniform ? 0x8 : 0)) { tfhd in
                 tfhd.u32(run.track.id)
                 if isUniform { tfhd.u32(durations.first ?? 0) }

@@ -4,9 +4,9 @@
 /// end of the file.
 package struct FragmentIndex {
     private struct Entry {
-        /// The keyframe's presentation time on the timeline of its track.
+        /// The keyframe's presentation time on the timeline of its track, in ticks of the track.
         var time: Int64
-        /// The offset of the keyframe's fragment in the file.
+        /// The offset of the keyframe's fragment in the file, in bytes.
         var offset: Int64
         /// The keyframe's number among the samples of its fragment. The first sample has the number 1.
         var sample: UInt32
@@ -36,8 +36,8 @@ package struct FragmentIndex {
         writer.box("mfra") { mfra in
             mfra.fullBox("tfra", version: 1) { tfra in
                 tfra.u32(track)
-                // The field lengths: the numbers of `traf` and `trun` have one byte each, and the sample number has
-                // four.
+                // Writes the lengths of the fields: the numbers of `traf` and `trun` have one byte each, and the sample
+                // number has four.
                 tfra.u32(3)
                 tfra.u32(UInt32(clamping: entries.count))
                 for entry in entries {

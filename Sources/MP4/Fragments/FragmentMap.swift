@@ -48,7 +48,7 @@ package struct FragmentMap: Sendable {
     package let movie: [UInt8]
     /// All complete fragments, in the order of the file.
     package private(set) var fragments: [Fragment] = []
-    /// The offset in the file at which the last fragment ends.
+    /// The offset in the file, in bytes, at which the last fragment ends.
     package private(set) var end: Int64
 
     private static let headSize = Int64(MovieBox.headSize)
@@ -102,7 +102,7 @@ package struct FragmentMap: Sendable {
         return length
     }
 
-    /// Reads the fragment at `offset`; nil if it is incomplete.
+    /// Reads the fragment at `offset`; nil if the fragment is incomplete or damaged.
     private func fragment(at offset: Int64, in source: some ByteSource, size: Int64) throws -> Fragment? {
         guard let head = try Self.length(of: "moof", at: offset, in: source, size: size), head <= Self.fragmentLimit,
             let media = try Self.length(of: "mdat", at: offset + head, in: source, size: size)
@@ -110,14 +110,15 @@ package struct FragmentMap: Sendable {
         let bytes = try source.read(at: offset, count: Int(head))
         guard bytes.count == Int(head), var fragment = try? lead(bytes, at: offset) else { return nil }
         fragment.bytes = offset..<offset + head + media
-        // A damaged table may contain any offset. Bytes outside of the file must not be read.
+        // A keyframe whose bytes are not all in this fragment is ignored: a damaged table may contain any offset, and
+        // no other bytes must be read for it.
         let named = fragment.keyframe?.bytes ?? fragment.bytes
         if named.lowerBound < offset || named.upperBound > fragment.bytes.upperBound { fragment.keyframe = nil }
         return fragment
     }
 
-    /// Reads the `traf` of the leading track, which determines the times of the file. If this `moof` has no `traf` of
-    /// that track, reads the one of the other track.
+    /// Reads the `traf` of the video track, which determines the times of the file. If `moof` has no `traf` of the
+    /// video track, reads the first one of another track.
     private func lead(_ moof: [UInt8], at offset: Int64) throws(MP4Failure) -> Fragment? {
         var found: Fragment?
         let hasVideo = layout.tracks.contains { $0.kind == .video }
@@ -135,7 +136,8 @@ package struct FragmentMap: Sendable {
                 beginsWithKeyframe: first.isSync && (track.kind == .video || !hasVideo),
                 keyframe: track.kind == .video ? Self.keyframe(of: run, track, at: offset) : nil)
         }
-        // No real file is longer than a year, and the sum of several such times cannot overflow.
+        // Times of more than a year are refused: no real file is that long, and the sum of several accepted times
+        // cannot overflow.
         guard let found, found.start <= Self.longest, found.duration <= Self.longest,
             (found.keyframe?.time ?? 0) <= Self.longest
         else { return nil }

@@ -5,7 +5,7 @@ internal import Media
 /// Reads a `traf` box: the samples of one track in a fragment.
 enum FragmentReader {
     struct Run {
-        /// The offset of the samples' media, counted from the first byte of the `moof`.
+        /// The offset of the samples' media, in bytes from the first byte of the `moof`.
         var offset: Int64
         var samples: [SampleEntry]
     }
@@ -42,12 +42,12 @@ enum FragmentReader {
             if index == 0, let firstFlags { sampleFlags = firstFlags }
             if flags & 0x400 != 0 { sampleFlags = try trun.u32() }
             let offset = flags & 0x800 != 0 ? Int32(bitPattern: try trun.u32()) : 0
-            // The flag `sample_is_non_sync_sample` (8.8.3.1).
+            // A sample is a sync sample unless it has the flag `sample_is_non_sync_sample` (8.8.3.1).
             let isSync = sampleFlags & 0x10000 == 0
             result.samples.append(
                 SampleEntry(
                     decodeTime: time, duration: duration, compositionOffset: offset, size: size, isSync: isSync))
-            // The sum is at most 2^60 + 2^22 × 2^32, which cannot overflow.
+            // The sum of all durations is at most 2^60 + 2^22 × 2^32, which cannot overflow.
             time += Int64(duration)
         }
         return result

@@ -29,7 +29,7 @@ package struct FragmentedClip {
         }
 
         /// The table entries of the samples `taken`. The last sample lasts until the next fragment begins. If two files
-        /// are joined at that point, that may be longer than the sample's own duration.
+        /// are joined at the beginning of that fragment, that may be longer than the sample's own duration.
         private func entries(_ taken: Range<Int>) -> [SampleEntry] {
             var entries = samples[taken].map { SampleEntry($0, from: samples[0].dts) }
             if taken.upperBound < samples.count {
@@ -53,8 +53,8 @@ package struct FragmentedClip {
         }
     }
 
-    /// The limit for the bytes of a fragment's frames, not counting the last frame. The size field of an `mdat` has 32
-    /// bits.
+    /// The limit for the bytes of a fragment's frames, not counting the last frame. It is needed because the size field
+    /// of an `mdat` has only 32 bits.
     private static let most: Int64 = 256 << 20
     /// The time in seconds after which a fragment ends even without a keyframe. Files with open GOPs or intra refresh
     /// have few keyframes. A player that plays a file while it is being received must wait for each fragment to be

@@ -89,10 +89,10 @@ package struct FragmentedFileReader {
             mediaEnd: Self.headSize + Int64(movie.count))
     }
 
-    /// Searches for the next complete fragment after damaged bytes, and adds it to `file`. Returns whether there was
-    /// one. Without this search, one damaged sector would make everything after it unreadable.
+    /// Searches for the next complete fragment after damaged bytes, and adds it to `file`. Returns whether a fragment
+    /// was found. Without this search, one damaged sector would make all fragments after it unreadable.
     private func resynchronise(_ file: inout FragmentedFile) throws -> Bool {
-        // The type of a box is stored four bytes after the beginning of the box.
+        // The search finds the type of a box, which is stored four bytes after the beginning of the box.
         let mark = Array("moof".utf8)
         let damage = file.mediaEnd
         let limit = min(size, damage + searchLimit)
@@ -108,8 +108,8 @@ package struct FragmentedFileReader {
                 return true
             }
             guard block.count == Self.searchBlock else { break }
-            // The last bytes of this block may be the beginning of a box type. The next block therefore begins with
-            // them.
+            // The last bytes of this block may be the beginning of a box type. So the next block begins with these
+            // bytes.
             offset += Int64(block.count - mark.count + 1)
         }
         if limit < size {
@@ -121,8 +121,8 @@ package struct FragmentedFileReader {
         return false
     }
 
-    /// Adds the fragment at `offset` like ``fragment(at:_:)``, but returns nil for damaged bytes instead of throwing.
-    /// It still throws a read error of the disk, because the bytes after it may be intact.
+    /// Adds the fragment at `offset` like ``fragment(at:_:)``, but returns nil for damaged bytes instead of throwing. A
+    /// read error of the disk is still thrown, because the bytes after `offset` may be intact.
     private func wholeFragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
         do {
             return try fragment(at: offset, &file)
@@ -158,10 +158,12 @@ package struct FragmentedFileReader {
         return bytes.count == Int(length) ? bytes : nil
     }
 
-    /// Adds the fragment at `offset` to `file`, and returns the offset of its end; nil if the fragment is incomplete.
+    /// Adds the fragment at `offset` to `file`, and returns the offset of its end. Returns nil if there is no
+    /// complete fragment at `offset`, or if the fragment has lost media or does not continue the times of the previous
+    /// fragment. Throws ``MP4Failure`` if the fragment's boxes are damaged.
     private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
         // The headers of `mfhd` and `mdat` are checked before the whole `moof` is read. Bytes that only look like a
-        // `moof` must not cause a large read, and several such positions may refer to the same media.
+        // `moof` must not cause a large read, and bytes at several such offsets may refer to the same media.
         guard let headLength = try length(of: "moof", at: offset, limit: Self.fragmentLimit),
             try length(of: "mfhd", at: offset + 8, limit: headLength - 8) != nil,
             try length(of: "mdat", at: offset + headLength, limit: size) != nil,
@@ -180,7 +182,8 @@ package struct FragmentedFileReader {
             guard media.contains(run.offset), media.contains(run.offset + bytes) else { return nil }
             let last = lasts[id] ?? 0
             let timescale = file.layout.tracks.first { $0.id == id }?.timescale ?? 1
-            // A sample table has only 32 bits for the difference between the times of two samples.
+            // Fragments further apart than a sample table can express are refused: it has only 32 bits for the
+            // difference between the times of two samples.
             let longest = min(Int64(timescale) * Self.longestJump, Int64(UInt32.max))
             guard let first = run.samples.first, first.decodeTime >= last, first.decodeTime - last < longest else {
                 return nil

@@ -48,7 +48,7 @@ enum SampleDescription {
         var body = try whole.box().body
         _ = try body.take(8)
         var entry = try body.box().body
-        // The fixed fields of a VisualSampleEntry (ISO/IEC 14496-12, 12.1.3).
+        // Skips the fixed fields of a VisualSampleEntry (ISO/IEC 14496-12, 12.1.3).
         _ = try entry.take(78)
         var configuration = try entry.first("avcC")
         return Int(try configuration.take(5).last ?? 0) & 3 + 1
@@ -96,11 +96,12 @@ enum SampleDescription {
                 entry.zeros(6)
                 entry.u16(UInt16(clamping: format.channels))
                 entry.u16(16)
-                // QuickTime's compression ID. The value -2 means packets of variable size.
+                // Writes QuickTime's compression ID. The value -2 means packets of variable size. MP4 has 0 in this
+                // place.
                 entry.u16(isQuickTime ? UInt16(bitPattern: -2) : 0)
                 entry.u16(0)
-                // The field is 16.16 fixed point and cannot hold rates above 65535 Hz. Players read such rates from the
-                // `esds`.
+                // The rate field is 16.16 fixed point and cannot hold rates above 65535 Hz, for which it is 0. Players
+                // read such rates from the `esds`.
                 entry.u32(format.sampleRate < 65536 ? UInt32(format.sampleRate) << 16 : 0)
                 if isQuickTime { return quickTimeAudio(audio, format, &entry) }
                 switch audio.codec {
@@ -136,7 +137,7 @@ enum SampleDescription {
     private static func elementaryStream(_ audio: TrackDescription, _ esds: inout BoxWriter) {
         let isMP3 = audio.codec == .mp3
         let specific = isMP3 ? [] : audio.decoderConfiguration.array.prefix(64)
-        // MP3 needs no decoder configuration, so its descriptor is omitted.
+        // MP3 needs no decoder configuration, so the descriptor of the decoder configuration is omitted.
         let specificBytes = isMP3 ? 0 : 5 + specific.count
         let bitrate = UInt32(clamping: max(0, audio.bitrate))
         descriptor(0x03, length: 3 + 5 + 13 + specificBytes + 5 + 1, &esds)

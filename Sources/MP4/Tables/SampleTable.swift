@@ -16,11 +16,11 @@ struct RunLengthList<Value: Equatable> {
 
 /// The entry of one coded sample in a sample table. Times are in ticks of the track.
 package struct SampleEntry {
-    /// The decoding time on the track's own timeline, which starts at 0.
+    /// The decoding time on the track's own timeline, which starts at 0, in ticks of the track.
     package var decodeTime: Int64
-    /// The sample's own duration, which applies if no other sample follows.
+    /// The sample's own duration, in ticks of the track. It applies if no other sample follows.
     package var duration: UInt32
-    /// The presentation time minus the decoding time.
+    /// The presentation time minus the decoding time, in ticks of the track.
     package var compositionOffset: Int32
     /// The size of the sample in bytes.
     package var size: UInt32
@@ -46,9 +46,9 @@ package struct SampleTable {
     private(set) var syncSamples: [UInt32] = []
     private(set) var compositionOffsets = RunLengthList<Int32>()
     private(set) var chunks: [Chunk] = []
-    /// The decoding time of the first sample.
+    /// The decoding time of the first sample, in ticks of the track.
     private(set) var start: Int64 = 0
-    /// The latest time at which the presentation of a sample ends.
+    /// The latest time at which the presentation of a sample ends, in ticks of the track.
     private(set) var presentationEnd: Int64 = 0
     private var deltas = RunLengthList<UInt32>()
     private var last: SampleEntry?
@@ -74,10 +74,10 @@ package struct SampleTable {
         return result
     }
 
-    /// The decoding time of the last sample; 0 if there are no samples.
+    /// The decoding time of the last sample, in ticks of the track; 0 if there are no samples.
     var lastDecodeTime: Int64 { last?.decodeTime ?? 0 }
 
-    /// The sum of all durations in ``durations``.
+    /// The sum of all durations in ``durations``, in ticks of the track.
     var duration: Int64 { last.map { $0.decodeTime - start + Int64($0.duration) } ?? 0 }
 
     /// Appends `samples`, which follow each other in the file without a gap from `offset` on.

@@ -16,7 +16,7 @@ enum SampleTableBox {
             }
         }
         if table.hasOffsets {
-            // QuickTime has only version 0, and its offsets are signed.
+            // QuickTime has only version 0 of `ctts`, and the offsets in it are signed.
             stbl.fullBox("ctts", version: table.hasNegativeOffset && form != .mov ? 1 : 0) { box in
                 box.u32(UInt32(clamping: table.compositionOffsets.runs.count))
                 for run in table.compositionOffsets.runs {

@@ -7,7 +7,7 @@ internal import Media
 package struct GuessLimit: Sendable {
     private struct Count {
         var guesses = 0
-        /// When a guess was last admitted although the limit was reached.
+        /// When a guess of this network was last admitted although the limit was reached, in monotonic nanoseconds.
         var admitted = Int64.min
     }
 

@@ -5,7 +5,7 @@ internal import Glibc
 /// An IP address without a port. An IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1`, is treated as the IPv4
 /// address, because a socket for both families reports IPv4 clients in this form.
 package struct IPAddress: Hashable, Sendable {
-    /// The bytes in network order: 4 or 16 bytes.
+    /// The bytes of the address in network order: 4 or 16 bytes.
     package let bytes: [UInt8]
 
     /// Parses `text`, which has no brackets and no zone; nil if it is not an IP address, for example a host name.

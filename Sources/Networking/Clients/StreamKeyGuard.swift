@@ -11,7 +11,8 @@ package final class StreamKeyGuard: Sendable {
     private struct State {
         var limit = GuessLimit()
         var wrongKeys: UInt64 = 0
-        /// The number of wrong keys since the last report, and the earliest time of the next report.
+        /// The number of wrong keys since the last report, and the earliest time of the next report, in monotonic
+        /// nanoseconds.
         var unreported = 0
         var nextReport = Int64.min
     }

@@ -93,7 +93,7 @@ struct TLSChannels: Sendable {
 
     private func glue(_ network: any Channel, _ far: any Channel, _ context: NIOSSLContext) throws {
         let address = HostAddress(literal: host, port: 0)?.networkBytes
-        // The server name extension does not allow IP addresses (RFC 6066, 3).
+        // An IP address is not sent in the server name extension, which does not allow IP addresses (RFC 6066, 3).
         let tls = try NIOSSLClientHandler(context: context, serverHostname: address == nil ? host : nil)
         let verified = trust == .insecure ? nil : address
         let guardian = TLSGuard(host: host, address: verified, handshake: handshake, ended: ended)

@@ -57,7 +57,8 @@ final class TLSContexts: Sendable {
     }
 
     private static func authorities(in file: String) throws(OutputFailure) -> [NIOSSLCertificate] {
-        // The error of the library is not shown, because its text only refers to the library's source code.
+        // The error of the library is not shown to the operator, because its text only refers to the library's source
+        // code.
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
             throw OutputFailure(.refused, step: "tls", reason: "\(file) cannot be read, or holds no certificate in PEM")
         }

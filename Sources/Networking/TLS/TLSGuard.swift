@@ -100,7 +100,8 @@ extension TLSGuard {
     static func words(_ error: any Error) -> String {
         switch error {
         case NIOSSLError.handshakeFailed(.sslError(let stack)), BoringSSLError.sslError(let stack):
-            // An entry is "Error: 268435703 error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at …"
+            // An entry of `stack` is "Error: 268435703 error:100000f7:SSL
+            // routines:OPENSSL_internal:WRONG_VERSION_NUMBER at …", of which only the name before `at` is shown.
             let names = stack.map { error in
                 let text = "\(error)"
                 return text.prefix(upTo: text.firstRange(of: " at ")?.lowerBound ?? text.endIndex)

@@ -30,8 +30,8 @@ package final class TLSServerIdentity: Sendable {
         /// The version that was last read, or reported as unusable.
         var version: Version
         /// A version of the two files that could not be used at the last check. It is reported if the next check finds
-        /// the same version and still cannot use it: until then, the certificate may have been replaced but not yet its
-        /// key, or the reverse.
+        /// the same version and still cannot use it: between two checks, the certificate may have been replaced but not
+        /// yet its key, or the reverse.
         var rejected: Version?
         var timer: (any DispatchSourceTimer)?
     }

@@ -115,7 +115,8 @@ extension TLSTunnel {
 
     /// Returns the near end of a tunnel for `channel`, an accepted channel whose pipeline starts with the TLS handler.
     /// From this call on, the handler that reads the channel must keep back the data that it receives. When the near
-    /// end exists, it must remove itself, and then turn reading on again. Must be called on the channel's event loop.
+    /// end exists, that handler must remove itself, and then turn reading on again. Must be called on the channel's
+    /// event loop.
     package static func socket(of channel: any Channel) -> EventLoopFuture<TCPSocket> {
         let loop = channel.eventLoop
         do {

@@ -13,10 +13,10 @@ internal import Synchronization
 /// would keep all others from connecting. A thread costs only an entry in the kernel's tables and the stack pages that
 /// it touches.
 package enum BlockingWork {
-    /// The size of a thread's stack. It is large enough for `getaddrinfo` with its plug-ins, which needs more stack
-    /// than any other work.
+    /// The size of a thread's stack, in bytes. It is large enough for `getaddrinfo` with its plug-ins, which needs more
+    /// stack than any other work.
     private static let stackBytes = 512 << 10
-    /// The maximum length of a thread's name in the kernel.
+    /// The maximum length of a thread's name in the kernel, in bytes.
     private static let nameBytes = 15
 
     private final class Job {

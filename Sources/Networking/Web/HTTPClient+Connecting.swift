@@ -17,8 +17,8 @@ extension HTTPClient {
             let addresses = AddressRace.interleaved(try await resolve(host, port, within: limit))
             let tls = try isSecure ? Self.context(for: trust, of: host) : nil
             for address in addresses.dropLast() {
-                // Each address gets half of the remaining time, so that an address that does not answer leaves time for
-                // the next one.
+                // Each address but the last gets half of the remaining time, so that an address that does not answer
+                // leaves time for the next one.
                 let share = max(.milliseconds(100), (deadline - .now) / 2)
                 do {
                     return try await connect(
@@ -94,7 +94,7 @@ extension HTTPClient {
         let pipeline = channel.pipeline.syncOperations
         if let tls, let secured, case .tcp(let host, _, _) = endpoint.place {
             let address = HostAddress(literal: host, port: 0)?.networkBytes
-            // The server name extension does not allow IP addresses (RFC 6066, 3).
+            // An IP address is not sent in the server name extension, which does not allow IP addresses (RFC 6066, 3).
             try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: address == nil ? host : nil))
             try pipeline.addHandler(
                 TLSGuard(host: host, address: trust == .insecure ? nil : address, handshake: secured, ended: { _ in }))

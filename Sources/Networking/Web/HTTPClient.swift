@@ -40,7 +40,8 @@ package struct HTTPClient: Sendable {
         package let contentType: String?
         /// Number of bytes in the body; nil if the server does not send it.
         package let length: Int64?
-        /// The address to which the server redirects, as the server wrote it; nil if the server does not send one.
+        /// The address to which the server redirects, as the server wrote it; nil if the server does not send such an
+        /// address.
         package let location: String?
 
         /// Whether the status is 2xx.
@@ -117,15 +118,15 @@ package struct HTTPClient: Sendable {
 extension HTTPClient {
     typealias Exchange = NIOAsyncChannel<HTTPClientResponsePart, Never>
 
-    /// Connects, sends `request`, and passes the pieces of the response's body to `take` until it returns false. Then
-    /// it closes the connection.
+    /// Connects, sends `request`, and passes the pieces of the response's body to `take` until `take` returns false or
+    /// the body ends. Then closes the connection.
     private func exchange(
         _ request: Request, connecting limit: Duration, _ take: (Head, ByteBuffer) async throws -> Bool
     ) async throws -> Head {
         let exchange = try await connect(within: limit)
         return try await exchange.executeThenClose { inbound in
-            // If the server reads nothing, the write never completes. Then only cancellation ends it, by closing the
-            // connection.
+            // If the server reads nothing, the write never completes. Only cancellation then ends the write, by closing
+            // the connection.
             try await withTaskCancellationHandler {
                 try await send(request, to: exchange.channel)
             } onCancel: {
@@ -158,7 +159,7 @@ extension HTTPClient {
         if !request.body.isEmpty || request.method != "GET" {
             headers.replaceOrAdd(name: "Content-Length", value: "\(request.body.count)")
         }
-        // Only one slash may stand between the two parts of the path.
+        // Only one slash may stand between the endpoint's path and the request's path.
         let base = endpoint.path.hasSuffix("/") ? String(endpoint.path.dropLast()) : endpoint.path
         let path = request.path.isEmpty ? endpoint.path : base + request.path
         let head = HTTPRequestHead(

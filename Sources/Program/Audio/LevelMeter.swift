@@ -22,7 +22,7 @@ package final class LevelMeter: Sendable {
         peaks.withLock { $0 }.map { $0 > 0 ? max(Self.floor, 20 * log10(Double($0))) : Self.floor }
     }
 
-    /// Lowers the reading by as much as it falls during `seconds` seconds without audio.
+    /// Lowers the reading by 20 dB for each of the `seconds` seconds in which there was no audio.
     func fall(for seconds: Double) {
         let decay = Self.decay(over: seconds)
         peaks.withLock { peaks in

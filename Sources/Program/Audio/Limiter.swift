@@ -12,7 +12,7 @@ struct Limiter {
     /// The highest permitted amplitude. It is lower than -1 dBTP, because four times oversampling can underestimate a
     /// peak between samples. The difference is the maximum of this error for signals below 20 kHz.
     static let ceiling: Float = 0.86
-    /// The gain falls linearly over this many samples: 5 ms at 48 kHz.
+    /// The gain falls linearly to the value that a peak needs over this many samples: 5 ms at 48 kHz.
     private static let window = 240
     /// By how much the gain rises with each sample. It rises from 0 to 1 within 200 ms at 48 kHz.
     private static let release: Float = 1 / 9600
@@ -29,7 +29,7 @@ struct Limiter {
     private var held: [[Float]]
     /// How many output samples must still be left out, because their positions are before the first input sample.
     private var owed = Limiter.delay
-    /// Whether the last audio was passed in with `alone`, so that it is left unchanged.
+    /// Whether `alone` was true in the last call of ``limit(_:alone:)``.
     private var wasAlone = true
     private let format: AudioFormat
 
@@ -43,7 +43,7 @@ struct Limiter {
     private var place = 0
     /// How many values in ``ring`` are 1, counted back from the newest value to the first one that is not 1.
     private var ones = Limiter.window
-    // These arrays are kept between calls, so that a call does not allocate memory for them.
+    // This array and the next ones are kept between calls, so that a call does not allocate memory for them.
     private var needed: [Float] = []
     private var peaks: [Float] = []
     private var between: [Float] = []
@@ -83,7 +83,8 @@ struct Limiter {
     /// permitted factor to ``needed``. Returns false if all of these samples can stay unchanged; ``needed`` is then not
     /// written.
     private mutating func note(_ count: Int, alone: Bool) -> Bool {
-        // The last samples of the previous input are examined only now, because their neighbors have just come.
+        // The last samples of the audio that the previous call added are examined only now, because the samples after
+        // them have just come.
         let first = Self.delay - Self.reach
         let earlier = min(Self.reach, count)
         let (from, to) = (wasAlone ? earlier : 0, alone ? earlier : count)
@@ -93,8 +94,8 @@ struct Limiter {
             let near = channel[(first - Self.reach)...]
             var loudest: Float = 0
             for sample in near { loudest = max(loudest, abs(sample)) }
-            // In practice, the level between samples is at most twice the highest sample. So there is no peak if all
-            // samples are low.
+            // In practice, the level between samples is at most twice the highest sample. So a channel whose samples
+            // are all below half of the ceiling has no peak.
             guard loudest > Self.ceiling / 2 else { continue }
             if !isLoud {
                 needed.removeAll(keepingCapacity: true)
@@ -144,7 +145,8 @@ struct Limiter {
 
     private mutating func nextGain(_ needed: Float) -> Float {
         // A peak counts if it needs a lower gain than is permitted now, or a gain that the rising gain would exceed
-        // within a window. So the permitted gain is never exceeded, and it seldom changes.
+        // within a window. So the gain never exceeds what a peak needs, and a peak that does not count does not change
+        // it.
         if needed < 1, needed <= allowed + Float(Self.window) * Self.release {
             allowed = min(allowed, needed)
             hold = Self.window

@@ -46,7 +46,7 @@ struct Mixer {
     /// The stores of feeds whose audio can be played later or earlier than it arrives.
     private var shifts: [(feed: SourceFeed, audio: AudioShift)] = []
     private var taken: [SourceFeed] = []
-    /// The audio of each source in the last frame, without a shift.
+    /// The audio of each source in the frame that was mixed last, without a shift.
     private var came: [(source: Bus, audio: AudioBuffer)] = []
     private var hasBegun = false
     /// Whether the last mix has at most one source, and the operator's gain leaves that source unchanged. The source
@@ -70,7 +70,7 @@ struct Mixer {
             guard let index = strips.firstIndex(where: { $0.feed === part.feed }) else { continue }
             (strips[index].audio, strips[index].nextGain) = (audio, part.gain)
         }
-        // If a source has left the program, its feed is not in `parts` any more. The feed still fades out.
+        // A feed that is not in `parts` any more, because its source has left the program, still fades out.
         for index in strips.indices where !parts.contains(where: { $0.feed === strips[index].feed }) {
             let feed = strips[index].feed
             let offset = shifts.first { $0.feed === feed }?.audio.shift
@@ -147,7 +147,7 @@ struct Mixer {
         }
         strips.removeAll(where: \.isOver)
         for part in parts where part.isHeard && !strips.contains(where: { $0.feed === part.feed }) {
-            // The sources that are audible when the program begins are not faded in.
+            // A feed that is audible when the program begins is not faded in.
             strips.append(
                 Strip(feed: part.feed, angle: hasBegun ? 0 : .pi / 2, target: hasBegun ? 0 : .pi / 2, gain: part.gain))
         }

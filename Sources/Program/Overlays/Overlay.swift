@@ -94,7 +94,8 @@ struct OverlayFader {
         let elapsed = last.map { Double(max(1, index - $0)) }
         last = index
         let target = isOn ? 1.0 : 0.0
-        // An overlay that is visible when the program begins is not faded in.
+        // The overlay fades unless this is the program's first frame: an overlay that is visible when the program
+        // begins is not faded in.
         if let elapsed, frames > 0 {
             level += (target - level) * elapsed / (Double(frames) + elapsed)
         } else {

@@ -49,9 +49,9 @@ final class PacketBuffer: Sendable {
     /// longer than a GOP, so that a new consumer gets a keyframe. For a source that is shown with a delay, both limits
     /// are higher.
     private static let (longest, mostBytes): (Int64, Int) = (12_000_000_000, 96 << 20)
-    /// By how many bytes the limit is higher for each second of delay.
+    /// By how many bytes the limit for waiting packets is higher for each second of the source's delay.
     private static let bytesPerSecond = 16 << 20
-    /// Taken audio is kept from this long before the kept keyframe on, in nanoseconds.
+    /// Audio that was taken is kept from this long before the kept keyframe on, in nanoseconds.
     private static let audioBefore: Int64 = 500_000_000
 
     private let longest: Int64
@@ -70,11 +70,12 @@ final class PacketBuffer: Sendable {
     /// Why the source's packets are unavailable, for operators; nil if they are available, or if this is not known yet.
     var refusal: String? { state.withLock { $0.refusal } }
 
-    /// Records that the source was opened, and why its packets are unavailable, if they are. Earlier packets remain,
-    /// because the program has not reached their times yet.
+    /// Records that the source was opened, and why its packets are unavailable, if they are unavailable. Packets from
+    /// before this call remain, because the program has not reached their times yet.
     func begin(refusal: String?) { state.withLock { $0.refusal = refusal } }
 
-    /// Adds a packet. If packets were not wanted before, frames are stored only from the next keyframe on.
+    /// Adds a packet. While packets are not wanted, drops this packet and all stored ones. If packets were not wanted
+    /// before, frames are stored only from the next keyframe on.
     func put(_ packet: EncodedPacket) {
         let isWanted = wanted.isOn
         state.withLock { state in

@@ -30,12 +30,12 @@ package struct PacketPlacing {
     /// `band` is the permitted difference between the two clocks. If a step to later times exceeds `leap`, packets
     /// follow the program's clock at once. Both are nanoseconds.
     private static let (band, leap): (Int64, Int64) = (5_000_000, 100_000_000)
-    /// If a packet's source time is more than this after the previous packet's, in nanoseconds, the packet comes from
-    /// another sender.
+    /// If a packet's source time is later than the previous packet's by more than this, in nanoseconds, the packet
+    /// comes from another sender.
     private static let jump: Int64 = 5_000_000_000
     /// The maximum duration of a frame if the sender states no durations, in nanoseconds.
     private static let longestFrame: Int64 = 1_000_000_000
-    /// Packets are moved to earlier times by at most the elapsed time divided by this number.
+    /// Packets are moved to earlier times by at most the time since the previous packet, divided by this number.
     private static let slew: Int64 = 20
 
     private var tracks: [TrackKind: Track] = [:]
@@ -70,7 +70,8 @@ package struct PacketPlacing {
         if let last = track.last {
             let before = TimeBase.nanoseconds.rescale(last.dts, to: base)
             let distance = dts - before
-            // The distance between two frames is used as a frame's duration, unless it is a pause.
+            // The distance between two frames is stored as the duration of frames that come without one, unless the
+            // distance is a pause.
             if packet.track == .video, distance > 0, base.rescale(distance, to: .nanoseconds) <= Self.longestFrame {
                 track.length = distance
             }
@@ -91,7 +92,9 @@ package struct PacketPlacing {
         let passed = own - last.own
         let isLater = own + target > last.dts
         guard let offset = track.offset else { return isLater ? target : last.dts - own }
-        // The timestamps of another sender have no relation to the previous ones.
+        // The timestamps of another sender have no relation to those of the previous packet. The other sender's packet
+        // gets the program time that `target` gives or, if that is not later than the previous packet's decoding time,
+        // this decoding time.
         if passed < 0 || passed > jump { return isLater ? target : last.dts - own }
         if (target - offset).magnitude > UInt64(leap), isLater { return target }
         return max(min(max(offset, target - band), target + band), offset - passed / slew)

@@ -18,7 +18,8 @@ package final class Bus: Sendable {
         let transition: Transition
         let frames: Int64
         let frame: FrameIndex
-        /// The video that is played over the change. The scene is cut while this video covers the frame.
+        /// The video that is played over the change, if there is one. The program cuts to the new scene while this
+        /// video covers the frame.
         var stinger: (any Stinger)?
     }
 
@@ -47,7 +48,7 @@ package final class Bus: Sendable {
     private let changed = DispatchSemaphore(value: 0)
     /// The watchers that get the content of sources, each with its source.
     let watches = Mutex<[SourceWatch]>([])
-    /// The closure of ``beforeEachFrame(_:)``.
+    /// The closure that was given to ``beforeEachFrame(_:)``; nil if none was.
     private let watcher = Mutex<(@Sendable (FrameIndex) -> Void)?>(nil)
 
     /// Creates a bus that waits for its first scene.
@@ -95,11 +96,13 @@ package final class Bus: Sendable {
         watcher.withLock { $0 = watch }
     }
 
-    /// Calls the closure of ``beforeEachFrame(_:)``, if there is one. Called before frame `index` is made.
+    /// Calls the closure that was given to ``beforeEachFrame(_:)``, if there is one. Called before frame `index` is
+    /// made.
     func announce(_ index: FrameIndex) { watcher.withLock { $0 }?(index) }
 
-    /// Returns the change that begins at frame `index`; nil without one. A change for a frame that was skipped begins
-    /// now. From this call on, a new change cannot begin at this frame any more.
+    /// Returns the change that begins at frame `index`; nil without such a change. A change for a frame that was
+    /// skipped begins at `index`. If several changes are due, only the last of them begins. After this call, no new
+    /// change can begin at frame `index`.
     func takeCue(for index: FrameIndex) -> Cue? {
         state.withLock { state in
             state.next = index + 1
@@ -213,8 +216,8 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Returns the frame that this source shows now, scaled to a width of `width` pixels, rounded down to an even
-    /// number; nil before its first frame.
+    /// Returns the frame that this source shows now, scaled to a width of `width` pixels. Width and height are rounded
+    /// down to even numbers. Nil before the source's first frame.
     package func thumbnail(width: Int) -> VideoFrame? {
         guard let frame = shown else { return nil }
         let size = (width: max(2, width / 2 * 2), height: max(2, frame.height * width / frame.width / 2 * 2))

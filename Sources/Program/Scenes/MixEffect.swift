@@ -9,7 +9,7 @@ struct MixEffect {
     /// What was on air when a transition began.
     private enum Origin {
         case scenes(SceneMix)
-        /// The last frame of another transition, which was interrupted by this one.
+        /// The last frame of another transition, which the new transition interrupted.
         case still(VideoFrame)
     }
 
@@ -40,7 +40,8 @@ struct MixEffect {
     private(set) var scene: Scene
     private var compositor: Compositor?
     private var running: Running?
-    /// The last frame, without overlays. With a compositor, it is stored only if it was blended from two frames.
+    /// The last frame that the program showed, without overlays. With a compositor, it is stored only if it was blended
+    /// from two frames.
     private var last: VideoFrame?
     private var isBlended = false
     /// The frame of a stinger that is drawn in the current frame; nil without one.
@@ -52,8 +53,8 @@ struct MixEffect {
     /// The video that each visible source shows in the current frame. It is read only once per frame, because another
     /// thread may change it at any time.
     private var shown: [(source: Bus, video: Scene.Video?)] = []
-    /// The last frame of each visible source. It is repeated while the source changes to another input that has no
-    /// frame yet.
+    /// For each visible source, the last frame that it showed. The frame is repeated while the source changes to
+    /// another input that has no frame yet.
     private var standing: [(source: Bus, frame: VideoFrame)] = []
     private var mixer: Mixer
     /// The limiter of the mix; nil if the scene never changes, because its single source is played unchanged.
@@ -113,7 +114,8 @@ struct MixEffect {
         return last.map { .still($0) } ?? .scenes(SceneMix(scene))
     }
 
-    /// Returns the stinger's frame that was visible in the previous frame; nil without a stinger.
+    /// Returns the frame of a stinger that was visible in the previous frame, to fade it out during a new transition;
+    /// nil if no stinger was visible.
     private func leaving(at index: FrameIndex) -> Leaving? {
         if let covering { return Leaving(frame: covering, opacity: 1) }
         guard let running else { return nil }
@@ -172,7 +174,8 @@ struct MixEffect {
         return compositor?.blend(from, next, by: running.transition, progress: running.progress(at: index))
     }
 
-    /// Draws the visible overlays over `frame`, and then a stinger in front of them.
+    /// Draws the visible overlays over `frame`, and then in front of them the stinger, or the rest of an interrupted
+    /// one.
     private mutating func key(_ frame: inout VideoFrame?, at index: FrameIndex) {
         looks.removeAll(keepingCapacity: true)
         let named = inForce(at: index).overlays
@@ -196,8 +199,8 @@ struct MixEffect {
         }
     }
 
-    /// Stores `frame` as the last one and returns it. If `frame` is nil, returns the last one again if `holdsLast` is
-    /// true, and nil otherwise.
+    /// Stores `frame` as the last frame and returns it. If `frame` is nil, returns the last frame again if `holdsLast`
+    /// is true, and nil otherwise.
     private mutating func keep(_ frame: VideoFrame?) -> VideoFrame? {
         guard let frame else { return holdsLast ? last : nil }
         last = frame

@@ -58,8 +58,8 @@ private struct Path {
 
     init(from: Scene, to: Scene, shaped: [Scene.Video]) { (self.from, self.to, self.shaped) = (from, to, shaped) }
 
-    /// Returns the order of the layers, from back to front, at `fraction` of the way: one order, or two orders with
-    /// their weights.
+    /// Returns the order of the layers, from back to front, at `fraction` of the way from the first scene to the
+    /// second: one order, or two orders with their weights.
     func orders(at fraction: Double) -> [(order: [Scene.Video], weight: Double)] {
         let (old, new) = (Self.merged(from.layers, to.layers), Self.merged(to.layers, from.layers))
         for order in [old, new] where shows(from, in: order, beside: to) && shows(to, in: order, beside: from) {
@@ -70,8 +70,8 @@ private struct Path {
         ]
     }
 
-    /// Returns the scene at `fraction` of the way, with its layers in this order. Layers behind one that fills the
-    /// frame are left out.
+    /// Returns the scene at `fraction` of the way from the first scene to the second, with its layers in the order
+    /// `order`. Layers behind one that fills the frame are left out.
     func scene(in order: [Scene.Video], at fraction: Double) -> Scene {
         let layers = order.compactMap { video in
             placement(of: video, at: fraction).map { Scene.Layer(video, at: $0) }
@@ -89,8 +89,8 @@ private struct Path {
         }
     }
 
-    /// Returns the layers of `lead` in their order, and with them the layers that only `other` has. Each of these is
-    /// inserted directly in front of the same layer as in `other`.
+    /// Returns the layers of `lead` in their order, and with them the layers that only `other` has. Each layer that
+    /// only `other` has is inserted directly in front of the same layer as in `other`.
     private static func merged(_ lead: [Scene.Layer], _ other: [Scene.Layer]) -> [Scene.Video] {
         var order = lead.map(\.video)
         var place = 0
@@ -105,8 +105,8 @@ private struct Path {
         return order
     }
 
-    /// Whether the layers in this order look like `scene` if they have the placements of `scene`. The order may also
-    /// contain layers that fill the frame in `other`; these must be hidden completely.
+    /// Whether the layers in the order `order` look like `scene` if they have the placements of `scene`. `order` may
+    /// also contain layers that fill the frame in `other`; these must be hidden completely.
     private func shows(_ scene: Scene, in order: [Scene.Video], beside other: Scene) -> Bool {
         for (index, layer) in scene.layers.enumerated() {
             for above in scene.layers[(index + 1)...] where layer.placement.overlaps(above.placement) {
@@ -145,7 +145,8 @@ extension Placement {
     /// pixel.
     private static let unit = 36_000.0
 
-    /// The destination in these units. Its edges are rounded, so that adjacent placements do not overlap.
+    /// This placement's destination, in the units that ``unit`` defines. Its edges are rounded, so that adjacent
+    /// placements do not overlap.
     private var place: PixelRectangle {
         let (left, top) = (Int((destination.x * Self.unit).rounded()), Int((destination.y * Self.unit).rounded()))
         let right = Int(((destination.x + destination.width) * Self.unit).rounded())

@@ -132,7 +132,8 @@ extension HLSAttempt {
         account(writer)
     }
 
-    /// Notes that a write begins: the write of `packet`, or at the end the write of the remaining data.
+    /// Records that a write begins: the write of `packet`, or at the end the write of the remaining data. Counts a
+    /// frame as waiting until it is written.
     private func noteBusy(with packet: EncodedPacket? = nil) {
         let (now, frames) = (clock.now, packet?.track == .video ? 1 : 0)
         shared.withLock { shared in
@@ -165,7 +166,8 @@ extension HLSAttempt {
         report.end(.failed(silence(.lost, "write", Self.writeTimeout)))
     }
 
-    /// Checks once per second until `deadline` whether a write hangs. At the program's end no other thread does this.
+    /// Checks once per second until `deadline` whether a write hangs. At the program's end no packet comes, and no
+    /// other code checks for hanging writes.
     private nonisolated func watch(until deadline: Int64) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
             guard let self, !report.isOver, clock.now < deadline else { return }

@@ -26,7 +26,8 @@ package struct HLSTarget: OutputTarget {
     package var place: OutputPlace? { OutputPlace(location.description) }
 
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
-        // All attempts share this queue, so this block runs after the last write of the previous attempt.
+        // All attempts of this output run on this queue, so this block runs after the last write of the previous
+        // attempt.
         queue.async { [location, options] in
             do throws(OutputFailure) {
                 try HLSWriter.conclude(location.path, options)

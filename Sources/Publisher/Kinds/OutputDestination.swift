@@ -8,7 +8,7 @@ package import RTMP
 /// The parsed address of one output, with the options of its ``OutputKind``.
 package protocol OutputDestination: Sendable {
     /// The maximum number of file descriptors that the output uses. During the short change from one connection to the
-    /// next it may use more.
+    /// next, the output may use more.
     var descriptors: Int { get }
     /// The port on which the output waits for receivers; nil if the output connects to its receiver.
     var listening: ListeningPort? { get }
@@ -39,10 +39,10 @@ package struct ListeningPort: Sendable {
     package let host: String
     /// The port's number.
     package let port: UInt16
-    /// The transport protocol of this port.
+    /// The transport protocol of the port.
     package let transport: Transport
-    /// The RTMP stream that is offered at this port. RTMP streams with the same address share one port. Nil for a port
-    /// that only this output uses.
+    /// The RTMP stream that is offered at this port. RTMP streams with the same address share one port. Nil if only
+    /// this output uses the port.
     package var offer: RTMPListenURL?
 }
 

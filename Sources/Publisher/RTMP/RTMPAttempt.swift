@@ -96,8 +96,8 @@ final class RTMPAttempt: OutputAttempt {
     }
 
     func abandon() {
-        // The report must end before the sockets are taken. A thread that registers a socket later then sees that the
-        // attempt has ended.
+        // The report is silenced before the sockets are taken out of the state. A thread that registers a socket later
+        // then sees that the attempt has ended.
         report.silence()
         let (sockets, connection) = state.withLock { state in
             defer { state.sockets = [] }

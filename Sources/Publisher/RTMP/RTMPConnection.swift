@@ -15,8 +15,8 @@ internal import Synchronization
 actor RTMPConnection: QueueActor {
     private enum Phase { case attached, live, draining, leaving, closed }
 
-    /// The connection takes packets from its queue only while fewer bytes than this wait to be sent. Other packets stay
-    /// in the queue, where the drop policy counts them.
+    /// The connection takes packets from its queue only while fewer bytes than this wait to be sent. The other packets
+    /// stay in the queue, where the drop policy counts them.
     private static let lowWaterBytes = 64 << 10
     /// The time without progress after which the connection counts as lost. The buffers take one or two seconds to
     /// fill, so a dead peer is detected within 15 s.
@@ -38,7 +38,7 @@ actor RTMPConnection: QueueActor {
     private let clock: any MonotonicClock
     private var outbound: OutboundBuffer
     private var lastProgress: Int64 = 0
-    /// When the round-trip time is measured next.
+    /// When the round-trip time is measured next, in nanoseconds of `clock`.
     private var nextMeasurement: Int64 = 0
     private var timeline = RTMPTimeline()
     private var chunks: RTMPChunkWriter
@@ -115,7 +115,7 @@ extension RTMPConnection {
         socket.setNonBlocking()
         writer.add(self)
         lastProgress = clock.now
-        // The closure keeps this connection in memory until the watch ends.
+        // The watch's closure keeps this connection in memory until the watch ends.
         watcher = writer.watcher
         watch = watcher?.add(socket.descriptor) { readiness in
             self.post { $0.ready(readiness) }
@@ -151,7 +151,8 @@ extension RTMPConnection {
 
     /// Writes to the socket for ``service(now:)``. Returns `.bytes` if everything was sent.
     private func pump(into socket: TCPSocket, _ shared: inout RTMPWriter.Shared, now: Int64) -> TCPSocket.Outcome {
-        // A connection that has nothing left to send uses the writer's shared buffer, which is still in the CPU cache.
+        // A connection that has nothing left to send writes into the writer's shared buffer, which is still in the CPU
+        // cache.
         if outbound.isEmpty { swap(&outbound, &shared.outbound) }
         defer { if outbound.isEmpty { swap(&outbound, &shared.outbound) } }
         var (bytes, frames) = (0, 0)
@@ -175,7 +176,8 @@ extension RTMPConnection {
         return .bytes(bytes)
     }
 
-    /// Takes packets from the queue until there are enough bytes to send. Returns whether the queue is empty.
+    /// Takes packets from the queue until there are enough bytes to send. Returns false if the queue may still have
+    /// packets for this connection.
     private func fill(_ shared: inout RTMPWriter.Shared) -> Bool {
         guard phase == .live || phase == .draining else { return true }
         let room = Self.lowWaterBytes - outbound.pendingBytes
@@ -184,8 +186,8 @@ extension RTMPConnection {
         let isAll = packets.pop(upTo: room, into: &shared.batch)
         defer { shared.batch.removeAll(keepingCapacity: true) }
         if !playback.isWhole { shared.batch.removeAll { !playback.takes($0) } }
-        // Chunks that are shared with other connections contain no codec headers, so all tracks must be announced
-        // already.
+        // Chunks that connections share contain no codec headers. They can be used only if all tracks in `batch` were
+        // announced to this peer already.
         let isAnnounced = shared.batch.allSatisfy { $0.track != .data && streams.holds($0) }
         if isAll, isAnnounced, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) {
             return true
@@ -283,7 +285,8 @@ extension RTMPConnection {
         watcher?.arm(watch, socket.descriptor, for: isWriteArmed ? [.read, .write] : .read)
     }
 
-    /// Continues sending or receiving because the socket is ready. A watch reports one event, and must be armed again.
+    /// Continues sending or receiving because the socket is ready. The descriptor watch reports one event, and must be
+    /// armed again.
     private func ready(_ readiness: DescriptorWatcher.Readiness) {
         if readiness.contains(.read) { readable() }
         if readiness.contains(.write), isWriteArmed { service() }

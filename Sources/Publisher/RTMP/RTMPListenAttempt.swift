@@ -171,7 +171,7 @@ extension RTMPListenAttempt {
     }
 
     /// Ends the streams of all players. If a player has just joined and ``goLive()`` was not called yet, does nothing;
-    /// the supervisor then calls this again.
+    /// the supervisor calls ``drain(until:reason:)`` again after ``goLive()``.
     private func drain() {
         offer.endServing(self)
         guard phase == .live else {
@@ -180,7 +180,8 @@ extension RTMPListenAttempt {
         }
         guard mayServe else { return }
         phase = .draining
-        // If the output was removed, its offer is closed by now. If it was paused, no other output can take its place.
+        // From now on, this output does not keep another one from using the port. If this output was removed, its offer
+        // is closed by now. If it was paused, no other output can take its place.
         report.tell(.stoppedListening)
         for seat in seats { seat.connection.drain() }
         endIfDrained()
@@ -219,7 +220,7 @@ final class RTMPPlayerOutput: PacketConsumer, CountedReceiver {
         self.packets = packets
         self.connection = connection
         self.writer = writer
-        // The queue must count as connected before it gets its first packet, which may be an old keyframe.
+        // The queue must count as connected before its first packet, which may be an old keyframe, is added.
         _ = packets.connected()
     }
 

@@ -14,8 +14,8 @@ package final class RTMPOffer: Sendable {
         let serving = Mutex<(attempt: ObjectIdentifier, take: @Sendable (RTMPPlayer) -> Void)?>(nil)
 
         func joined(_ player: RTMPPlayer) {
-            // If the stream has just ended, no attempt takes the player. The player is then released, which disconnects
-            // it.
+            // If the attempt that served the stream has just ended, no attempt takes the player. The player is then
+            // released, which disconnects the player.
             serving.withLock { $0?.take }?(player)
         }
     }
@@ -34,8 +34,8 @@ package final class RTMPOffer: Sendable {
 
     /// Offers the stream at `url` on `server`; `identity` is needed for TLS. `authorization` decides about each player
     /// that has the right key. `leaving` has the addresses of outputs that are about to end. Blocks until the port is
-    /// open. If only outputs in `leaving` prevent that, the port is opened later, by ``open()``. Throws if the port
-    /// cannot be opened, or if another output already offers this stream.
+    /// open. If only outputs in `leaving` keep the port from being opened, it is opened later, by ``open()``. Throws if
+    /// the port cannot be opened for another reason, or if another output already offers this stream.
     package init(
         _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity? = nil,
         authorization: RTMPAuthorization? = nil, leaving: Set<String> = []
@@ -59,11 +59,12 @@ package final class RTMPOffer: Sendable {
         state = Mutex(State(registration: registration))
     }
 
-    /// Opens the port if it is not open yet. Blocks until it is open. Does nothing after ``close()``.
+    /// Opens the port if it is not open yet. Blocks until the port is open. Does nothing after ``close()``.
     func open() throws(OutputFailure) {
         guard state.withLock({ $0.registration == nil && !$0.isClosed }) else { return }
         let registration = try register()
-        // If the offer was closed meanwhile, the registration ends when this function returns.
+        // If the offer was closed while the port was opened, the registration is not stored, and ends when this
+        // function returns.
         state.withLock { if !$0.isClosed { $0.registration = registration } }
     }
 

@@ -3,13 +3,13 @@
 internal import Media
 internal import RTMP
 
-/// Decides which packets a player wants, according to its commands (pause, receiveAudio and the like). Packets that it
-/// does not want do not count as lost.
+/// Decides which packets a player wants, according to its commands (pause, receiveAudio and the like). Packets that the
+/// player does not want do not count as lost.
 struct RTMPPlayback {
     private let leading: TrackKind
     private var isPaused = false
     private var unwanted: Set<TrackKind> = []
-    /// The tracks that the player wants again and that resume at the next keyframe of the leading track.
+    /// The tracks that the player wants again, but gets only from the next keyframe of the leading track on.
     private var resuming: Set<TrackKind> = []
 
     /// Creates the state of a player that wants all packets. `leading` is the track at whose keyframes decoding can

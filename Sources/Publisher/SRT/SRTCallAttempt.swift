@@ -24,8 +24,8 @@ actor SRTCallAttempt: EndingAttempt, PacketServer {
     private var socket: SRTSocket?
     private var untried: [HostAddress] = []
     private var deadline: Int64 = 0
-    /// The deadline of the whole attempt to connect, in monotonic nanoseconds. Addresses that were not tried by then
-    /// are not tried.
+    /// The deadline of the whole attempt to connect, in monotonic nanoseconds. Addresses that were not tried before the
+    /// deadline are not tried any more.
     private var lastDeadline: Int64 = 0
 
     init(
@@ -54,7 +54,8 @@ actor SRTCallAttempt: EndingAttempt, PacketServer {
 }
 
 extension SRTCallAttempt {
-    /// The time limit for all addresses together. A single address may still take its own limit, if that is longer.
+    /// The time limit for all addresses together. If the limit for a single address is longer, that limit applies
+    /// instead.
     private static let callTimeout = Duration.seconds(15)
 
     /// The time limit for one address. libsrt's own time limit is a second shorter.
@@ -73,7 +74,8 @@ extension SRTCallAttempt {
         guard phase == .resolving else { return }
         do throws(OutputFailure) {
             untried = try answer.get()
-            // With a local address set in the URL, only addresses of the same family (IPv4 or IPv6) can be used.
+            // With a local address set in the URL, only receiver addresses of the same family (IPv4 or IPv6) can be
+            // used.
             if let local = url.local { untried.removeAll { $0.family != local.family } }
             guard !untried.isEmpty else {
                 throw OutputFailure(
@@ -96,8 +98,8 @@ extension SRTCallAttempt {
             try socket.connect(to: address, url: url)
             self.socket = socket
         } catch {
-            // If the host cannot reach addresses of this family, connecting fails at once. The next address may be of
-            // the other family.
+            // The next address is tried. If the host cannot reach addresses of this family, connecting fails at once,
+            // and the next address may be of the other family.
             guard !untried.isEmpty, error.kind == .unreachable else { throw error }
             return try callNext()
         }

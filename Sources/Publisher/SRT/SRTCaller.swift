@@ -9,7 +9,7 @@ struct SRTCaller {
     /// The receiver's number in log and status. The first receiver has the number 1.
     let number: Int
     let session: SRTSession
-    /// Whether packets were added to the receiver's queue, so that the queue may be read.
+    /// Whether packets were added to the receiver's queue since the receiver joined, so that the queue may be read.
     private var isOnAir = false
     /// Whether the receiver's queue was waiting for a keyframe at the last check.
     private(set) var awaitsKeyframe = false

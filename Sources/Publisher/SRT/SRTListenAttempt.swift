@@ -200,7 +200,8 @@ extension SRTListenAttempt {
     }
 
     /// Ends the sessions of all receivers. Without a receiver nothing remains to be sent. If a receiver has just joined
-    /// and ``goLive()`` was not called yet, does nothing; the supervisor then calls this again.
+    /// and ``goLive()`` was not called yet, does nothing; the supervisor calls ``drain(until:reason:)`` again after
+    /// ``goLive()``.
     private func drain() {
         guard phase == .live else {
             guard phase == .resolving || phase == .listening else { return }

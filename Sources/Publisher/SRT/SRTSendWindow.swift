@@ -47,13 +47,13 @@ struct SRTSendWindow {
     /// Whether the queue has been told to keep only the newest GOP.
     private(set) var isHolding = false
     private var lossesBefore: Int64 = 0
-    /// The highest age of the oldest unacknowledged message since sending was suspended, and the time of the last
-    /// check.
+    /// The highest age of the oldest unacknowledged message since the window was shut, in milliseconds, and the time of
+    /// the last check, in microseconds.
     private var (worst, last): (Int64, Int64) = (0, 0)
-    /// The time of the last acknowledgement since sending was suspended, and the send time of the message that was the
-    /// oldest unacknowledged one at that time.
+    /// The time of the last acknowledgement since the window was shut, and the send time of the message that was the
+    /// oldest unacknowledged one at that time. Both are in microseconds.
     private var (progress, oldest): (Int64, Int64) = (0, 0)
-    /// When the last message or probe was sent.
+    /// When the last message or probe was sent, in microseconds.
     private var lastMessage: Int64 = 0
 
     /// Creates an open window for a receiver with this `latency`. `silence` is the value of `peeridletimeo` in the
@@ -95,9 +95,9 @@ struct SRTSendWindow {
 
     private mutating func open(_ losses: () -> Int64, at now: Int64) -> Verdict {
         guard let since = shutSince else { return .open }
-        // The age that the oldest message may have reached since the last check is compared with the latency. Beyond
-        // the latency the receiver may have stopped waiting for that message, and its loss report may be lost. If only
-        // this process was paused, all messages are acknowledged at once when it continues.
+        // The age that the oldest message may have reached since the last check is compared with the receiver's
+        // latency. Above the latency, the receiver may have stopped waiting for that message, and its loss report may
+        // be lost. If only this process was paused, all messages are acknowledged at once when it continues.
         let isLate = worst + (now - last) / 1000 >= latency
         let hasLost = isLate && (losses() > lossesBefore || now - since >= latency * 500)
         defer { (shutSince, isHolding) = (nil, false) }
@@ -116,9 +116,9 @@ extension SRTSendWindow {
         now - lastMessage >= probeInterval(roundTrip: roundTrip, at: now)
     }
 
-    /// Returns how long after the last message a probe must be sent, which is a message that decoders ignore. The time
-    /// is longer than an acknowledgement takes; receivers send one every 10 ms. It grows while no media may be sent, so
-    /// that probes do not fill a slow path.
+    /// Returns how long after the last message a probe must be sent, in microseconds. The time is longer than an
+    /// acknowledgement takes; receivers send one every 10 ms. The time grows while no media may be sent, so that probes
+    /// do not fill a slow path.
     func probeInterval(roundTrip: Double, at now: Int64) -> Int64 {
         let usual = 30_000 + Int64(roundTrip * 1500)
         guard let since = shutSince else { return usual }

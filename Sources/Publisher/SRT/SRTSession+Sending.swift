@@ -34,8 +34,8 @@ extension SRTSession {
         if phase == .draining { leave() }
     }
 
-    /// Makes messages from the packets in the queue, up to a limit. Returns false after a failure, or while nothing may
-    /// be sent.
+    /// Makes messages from the packets in the queue, up to a limit. Returns false after a failure, or while no media
+    /// may be sent.
     private func fill() -> Bool {
         guard !packets.isEmpty || window.shutSince != nil else { return true }
         guard mayHandOver() else { return false }
@@ -54,7 +54,7 @@ extension SRTSession {
         unsentFrames += frames
         let isAll = packets.isEmpty
         if isAll { stream.flush() }
-        // More than one frame in the queue is a backlog, which is sent as fast as possible.
+        // More than one new frame in the queue is a backlog, which is sent as fast as possible.
         let isInTime = isAll && frames <= 1 && !isCatchingUp
         let now = SRTSocket.now
         pace.begin(at: now, spread: isInTime ? spacing.interval / 1000 * Self.spreadPercent / 100 : 0)
@@ -100,13 +100,13 @@ extension SRTSession {
     private func probe(at now: Int64) {
         guard window.isProbeDue(roundTrip: roundTrip, at: now) else { return }
         window.handedOver(at: now)
-        // If the probe cannot be sent, the next message cannot be sent either.
+        // If the probe is not accepted, nothing is counted: the next message cannot be sent either.
         guard socket.send(Self.probe, at: pace.next(at: now, remaining: 1)) == .sent else { return }
         account(bytes: Self.probe.count, frames: 0)
     }
 
-    /// Schedules another check while messages are unacknowledged. Without a probe their loss would be noticed only with
-    /// the next message, which may come much later.
+    /// Schedules another check while messages are unacknowledged. Without a probe, the loss of the newest messages
+    /// would be noticed only with the next message, which may come much later.
     private func watchTail() {
         guard !isWatching, socket.sendBuffer.bytes > 0 else { return }
         isWatching = true
@@ -186,9 +186,9 @@ extension SRTSession {
 
     /// Waits until all messages are acknowledged, and then for the receiver's latency, because a receiver that is
     /// closed drops what it has not played yet. A receiver can play even later than its latency: its clock starts with
-    /// the handshake, which may have reached it late, or its host may be busy. ``playoutMargin`` allows for that.
-    /// Messages that are still unacknowledged long after that are given up, because with a packet filter losses at the
-    /// very end are never reported.
+    /// the handshake, which may have reached it late, or its host may be busy. ``playoutMargin`` allows for that. At
+    /// `limit`, messages that are still unacknowledged are given up, because with a packet filter losses at the very
+    /// end are never reported.
     private func awaitReceipt(until limit: Int64) {
         guard phase == .lingering else { return }
         if socket.condition == .broken || SRTSocket.now > limit { return end(.drained) }
@@ -196,7 +196,8 @@ extension SRTSession {
             probe(at: SRTSocket.now)
             post(after: Self.pollInterval) { $0.awaitReceipt(until: limit) }
         } else {
-            // The messages of the last frame may be scheduled over the whole duration of that frame.
+            // The messages of the last frame may be scheduled over the whole duration of that frame, so the wait is
+            // longer by the rest of this time.
             let ahead = max(0, pace.newest - SRTSocket.now)
             post(after: .milliseconds(latency) + Self.playoutMargin + .microseconds(ahead)) { $0.end(.drained) }
         }

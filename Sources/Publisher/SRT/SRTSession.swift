@@ -14,7 +14,8 @@ actor SRTSession: QueueActor, CountedReceiver {
     /// How a session ended. It is reported once, on the session's queue.
     enum Ending: Sendable {
         case failed(OutputFailure)
-        /// The whole program was sent, and the receiver has received it.
+        /// All packets in the queue were sent. The receiver has acknowledged them, unless the connection broke or the
+        /// wait for the last acknowledgements became too long.
         case drained
     }
 
@@ -35,8 +36,8 @@ actor SRTSession: QueueActor, CountedReceiver {
     /// How much later than its latency a receiver may play the end of the program. With only 50 ms, a receiver whose
     /// handshake was delayed by 0.3 s lost the last 10 frames (libsrt 1.5.1).
     static let playoutMargin = Duration.seconds(1)
-    /// The maximum number of messages that are prepared before they are passed to libsrt. It is enough for a frame, and
-    /// few enough to stop in time.
+    /// The maximum number of messages that are prepared before they are passed to libsrt. This number is enough for a
+    /// frame, and few enough to stop in time.
     static let messagesAhead = 64
 
     let url: SRTURL
@@ -140,7 +141,7 @@ actor SRTSession: QueueActor, CountedReceiver {
 
     func end(_ ending: Ending) {
         guard phase != .closed else { return }
-        // The end is always reported in a later block of the queue, so that all sent data is counted first.
+        // The session's end is always reported in a later block of the queue, so that all sent data is counted first.
         let tell: @Sendable () -> Void = { [executor, onEnd] in executor.queue.async { onEnd(ending) } }
         if case .drained = ending {
             close(tell)

@@ -134,14 +134,14 @@ extension UDPAttempt {
     /// Handles a new frame. The rest of the previous frame is sent now, and the new frame is spread over its duration.
     private func service() {
         guard phase == .live || phase == .draining, let socket, let stream else { return }
-        // Datagrams that the kernel does not accept are kept. Later packets then wait in the queue, where the drop
-        // policy applies.
+        // Datagrams of the previous frame that the kernel does not accept are kept. Later packets then wait in the
+        // queue, where the drop policy applies.
         guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
         guard fill(stream) else { return }
         if phase == .draining { return leave(stream, socket) }
         let tick = pacing.tick
         pacing.begin(count: stream.count, at: clock.now, frame: spacing.interval)
-        // If frames have become much longer or shorter, the timer must be restarted with another interval.
+        // If frames have become much longer or shorter, the timer is stopped, and restarts with another interval.
         if (pacing.tick - tick).magnitude > UInt64(tick / 4) { stopTimer() }
         sendDue()
     }
@@ -268,7 +268,8 @@ struct UDPPacing {
     /// Returns how many more datagrams of the frame may be sent at `now`. The first one may always be sent.
     func due(at now: Int64) -> Int {
         let elapsed = min(max(0, now - start), window)
-        // The datagrams for the first interval of the timer may be sent at once.
+        // The share of the frame that is due includes the first interval of the timer, whose datagrams may be sent at
+        // once.
         let share = Double(elapsed + min(tick, window)) / Double(window)
         return min(total, max(1, Int((Double(total) * share).rounded(.up)))) - sent
     }

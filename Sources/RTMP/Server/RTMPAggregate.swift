@@ -7,7 +7,7 @@ struct RTMPAggregate {
     private static let trailerBytes = 4
 
     private let streamID: UInt32
-    /// The offset that is added to the times of the inner messages.
+    /// The offset, in milliseconds, that is added to the times of the inner messages.
     private let offset: UInt32
     private var bytes: ArraySlice<UInt8>
 
@@ -18,10 +18,10 @@ struct RTMPAggregate {
         offset = message.timestamp &- (bytes.count < Self.headerBytes ? 0 : Self.timestamp(bytes))
     }
 
-    /// Number of unread bytes.
+    /// Number of bytes of the aggregate that were not read yet.
     var count: Int { bytes.count }
 
-    /// The next message; nil at the end, or if the bytes are not a tag.
+    /// Returns the next inner message; nil at the end, or if the bytes are not a tag.
     mutating func next() -> RTMPInboundParser.Message? {
         guard bytes.count >= Self.headerBytes else { return nil }
         let start = bytes.startIndex

@@ -79,7 +79,7 @@ final class RTMPEndpoint: Sendable {
         }
     }
 
-    /// Removes a player.
+    /// Removes a player that ``enter()`` added.
     func leave() { state.withLock { $0.players -= 1 } }
 
     /// Number of players.

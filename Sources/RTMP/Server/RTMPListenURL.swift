@@ -43,12 +43,12 @@ package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Cust
     package let maximumPlayers: Int
     let playKey: String?
 
-    /// Whether both addresses have the same direction, application and stream.
+    /// Whether this address and `other` have the same direction, application and stream.
     package func hasSameStream(as other: RTMPListenURL) -> Bool {
         role == other.role && app == other.app && name == other.name
     }
 
-    /// Parses `text`.
+    /// Parses the address `text`.
     package init(_ text: String, for role: Role) throws(AddressError) {
         let parts = try URLParts(text)
         guard ["rtmp-listen", "rtmps-listen"].contains(parts.scheme) else {
@@ -91,9 +91,9 @@ package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Cust
 
     package var debugDescription: String { description }
 
-    /// The masked form, for `dump` and mirrors.
+    /// The address in masked form, for `dump` and mirrors.
     package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
-    /// Application and name, as clients write them.
+    /// The application and the stream's name, as clients write them.
     var path: String { "\(app)/\(name)" }
 }

@@ -32,9 +32,9 @@ final class RTMPListener: Sendable {
 
     /// The result of accepting a connection.
     private struct Admission {
-        /// The connection's number; nil if there are too many connections.
+        /// The number of the new connection; nil if there are too many connections.
         let id: UInt64?
-        /// The connection that was closed to make room for this one.
+        /// The older connection that was closed to make room for the new one; nil if there was room.
         var evicted: (any Channel)?
     }
 
@@ -86,8 +86,8 @@ final class RTMPListener: Sendable {
             let name = "\(URLParts.bracketed(host)):\(own)"
             opened.withLock { $0 = Opened(channel: channel, name: name, port: own) }
         } catch let error as IOError {
-            // Opening can succeed later, because another process can release the port, or the address can be added to
-            // the machine. A missing permission is final.
+            // If the port cannot be opened now, opening can succeed later, because another process can release the
+            // port, or the address can be added to the machine. Only a missing permission is final.
             let kind: OutputFailure.Kind = [EACCES, EPERM].contains(error.errnoCode) ? .refused : .unreachable
             let reason = TCPSocket.message(error.errnoCode)
             throw OutputFailure(kind, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(reason)")
@@ -96,9 +96,9 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// The port number.
+    /// The number of the open port; 0 if no port is open.
     var port: UInt16 { opened.withLock { $0?.port ?? 0 } }
-    /// The address and port, for notices.
+    /// The address and port of the listener, for notices; empty if no port is open.
     var name: String { opened.withLock { $0?.name ?? "" } }
     var isSecure: Bool { identity != nil }
 
@@ -111,15 +111,16 @@ final class RTMPListener: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(DescriptorGate(reserve) { warning("RTMP: \($0)") })
-                    // After an accept that failed, for example with EMFILE, the next one waits a second. Otherwise the
-                    // thread would try without a pause, because the connection stays in the kernel's queue.
+                    // After an accept that failed, for example with EMFILE, the next accept waits a second. Otherwise
+                    // the thread would try without a pause, because the connection stays in the kernel's queue.
                     try pipeline.addHandler(AcceptBackoffHandler(shouldForwardIOErrorCaught: false))
                 }
             }
-            // With Nagle's algorithm, each round trip of a command would take 40 ms longer.
+            // Nagle's algorithm is turned off: with it, each round trip of a command would take 40 ms longer.
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
-            // Unread data stays in the kernel, where it slows down its sender but no other client.
+            // Only one piece of data is read at a time. Unread data stays in the kernel, where it slows down its sender
+            // but no other client.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(
                 .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 2048, maximum: 65_536)
@@ -148,8 +149,8 @@ final class RTMPListener: Sendable {
             let oldest =
                 ofNetwork.count >= limits.waitingPerNetwork ? ofNetwork.first : isFull ? state.waiting.first : nil
             if let oldest {
-                // The oldest connection is closed, because it has had time to request a stream and has not done so. The
-                // newest connection can come from a real client.
+                // The oldest waiting connection is closed, because it has had time to request a stream and has not done
+                // so. The newest connection can come from a real client.
                 evicted = state.connections.removeValue(forKey: oldest)?.channel
                 state.waiting.removeAll { $0 == oldest }
                 state.closed[.crowded, default: 0] += 1
@@ -165,7 +166,8 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Records whether the connection waits for a request again, or has named an existing stream.
+    /// Records whether the connection `id` waits for a request, which it does at first and after each stream, or has
+    /// named an existing stream.
     func note(_ id: UInt64, isWaiting: Bool) {
         state.withLock { state in
             guard state.connections[id] != nil, state.connections[id]?.isWaiting != isWaiting else { return }
@@ -196,7 +198,7 @@ final class RTMPListener: Sendable {
         if isTurn { ask() }
     }
 
-    /// Reports that a decision was made or is no longer needed, and starts the next one.
+    /// Reports that a decision was made or is no longer needed, and starts the next decision in the queue.
     func decided() {
         let next = state.withLock { state in
             let next = state.undecided.popFirst()
@@ -231,7 +233,7 @@ final class RTMPListener: Sendable {
             let url = endpoint.url
             let isTaken = state.endpoints.contains { $0.url.role == url.role && $0.url.path == url.path }
             guard !isTaken || endpoint.isSuccessor else { return false }
-            // The first match is served, so a successor comes before the stream that ends.
+            // The first stream that matches a request is served, so a successor comes before the stream that ends.
             state.endpoints.insert(endpoint, at: 0)
             return true
         }

@@ -63,7 +63,7 @@ package enum RTMPPlayerCommand: Equatable, Sendable {
     /// another stream than `running`. Nil in place of `running` means that each command refers to the stream on air.
     init?(command: [UInt8], on stream: UInt32, running: RTMPRunningStream?) {
         let values = AMF0Reader.values(command)
-        // The flag follows the transaction ID and a null.
+        // The command's flag (pause, video or audio) follows the transaction ID and a null.
         let flag = values.count > 3 ? values[3] : .null
         switch values.first?.text {
         case "deleteStream" where running?.isNamed(by: flag) != false: self = .stop

@@ -17,7 +17,7 @@ package final class RTMPPublication: Sendable {
         case silent(seconds: Int64)
         /// Another client publishes the stream now.
         case takenOver
-        /// The stream is no longer received.
+        /// The server no longer receives the stream.
         case cancelled
 
         package var description: String {
@@ -37,8 +37,8 @@ package final class RTMPPublication: Sendable {
     /// The client's IP address.
     package let address: String
     private let bytes = Atomic<UInt64>(0)
-    /// When data last arrived. While reading is paused, it is a time in the far future, so that the client does not
-    /// count as silent.
+    /// When data last arrived, in nanoseconds of `SystemClock`. While reading is paused, it is a time in the far
+    /// future, so that the client does not count as silent.
     private let lastReceived = Atomic<Int64>(SystemClock().now)
     /// Controls the connection, on the connection's event loop.
     private let control: @Sendable (RTMPPublication, Control) -> Void
@@ -68,8 +68,8 @@ package final class RTMPPublication: Sendable {
         SystemClock().now - lastReceived.load(ordering: .relaxed) >= time.inNanoseconds
     }
 
-    /// Ends the connection in favor of another client. Runs on the event loop; when it returns, the receiver has been
-    /// informed.
+    /// Ends the connection in favor of another client. Runs on the event loop. When this method returns, the receiver
+    /// of the stream knows that the publication has ended.
     func yield() { control(self, .end(.takenOver)) }
 
     /// Stops reading from the client until ``resume()``. Up to 64 KiB that were already read are kept here, and further
@@ -80,13 +80,13 @@ package final class RTMPPublication: Sendable {
         control(self, .read(false))
     }
 
-    /// Continues reading.
+    /// Continues reading from the client, after ``pause()``.
     package func resume() {
         lastReceived.store(SystemClock().now, ordering: .relaxed)
         control(self, .read(true))
     }
 
-    /// Ends the connection.
+    /// Ends the connection of the client that publishes.
     package func cancel() { control(self, .end(.cancelled)) }
 }
 

@@ -2,14 +2,14 @@
 
 /// The stream that a client publishes or plays, to which its commands refer.
 struct RTMPRunningStream: Sendable, Equatable {
-    /// Its message stream.
+    /// The ID of the message stream on which the stream is published or played.
     let id: UInt32
-    /// Its name, as in ``RTMPStreamRequest/name``.
+    /// The stream's name, as in ``RTMPStreamRequest/name``.
     let name: String
 
-    /// Whether `argument` of a command names this stream: by its message stream, or by its name. A command that names
-    /// no stream, or message stream 0, refers to the running stream. If the client uses message stream 0, a command
-    /// with any other number refers to it, too.
+    /// Whether `argument` of a command names this stream: by its message stream, or by its name. An argument that names
+    /// no stream, or is message stream 0, refers to this stream. If this stream is on message stream 0, an argument
+    /// with any other number refers to this stream, too.
     func isNamed(by argument: AMF0Value) -> Bool {
         if let number = argument.number { return number == 0 || id == 0 || number == Double(id) }
         guard let text = argument.text, !text.isEmpty else { return true }

@@ -18,7 +18,7 @@ internal import Synchronization
 package final class RTMPServer: Sendable {
     /// Serves a stream as long as this object is held, or until it is cancelled.
     package final class Registration: Sendable {
-        /// The port that was opened, if the address has port 0.
+        /// The open port. If the address has port 0, this is the port that the operating system has chosen.
         package let port: UInt16
         private let end: @Sendable () -> Void
 
@@ -38,7 +38,8 @@ package final class RTMPServer: Sendable {
         let host: String
         let port: UInt16
 
-        /// Whether the operating system refuses to open one of the places while the other is open.
+        /// Whether the operating system refuses to open this place while `other` is open, because both have the same
+        /// port and their addresses overlap.
         func overlaps(_ other: Place) -> Bool {
             let any: Set = ["0.0.0.0", "::"]
             return port == other.port && (host == other.host || any.contains(host) || any.contains(other.host))
@@ -100,8 +101,8 @@ package final class RTMPServer: Sendable {
     }
 
     /// Offers the stream at `url`, which is an output, to players, and passes them to `host`. If `isSuccessor` is set,
-    /// another stream of the same name is allowed to be offered at the same time; new players get the new stream.
-    /// Otherwise the same as ``receive(_:identity:authorization:receiver:)``.
+    /// another stream of the same name is allowed to be offered at the same time; new players get the new stream. In
+    /// all other respects, this method works as ``receive(_:identity:authorization:receiver:)`` does.
     package func offer(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         isSuccessor: Bool = false, host: any RTMPPlayerHost
@@ -148,7 +149,7 @@ package final class RTMPServer: Sendable {
         if let listener = try join(endpoint, at: place) { return listener }
         let result = opening.withLock { _ -> Result<RTMPListener, OutputFailure> in
             do throws(OutputFailure) {
-                // Another thread can have opened the port meanwhile.
+                // Another thread may have opened the port while this thread waited for the lock.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
                 let listener = RTMPListener(
                     identity: identity, limits: limits, keys: keys, loop: Self.group.next(), reserve: reserve,
@@ -189,7 +190,7 @@ package final class RTMPServer: Sendable {
             if let closing = listener.closing { state.closings.append(closing) }
             return true
         }
-        // The lock must not be held here: on its own event loop, a channel closes at once and calls its observers.
+        // `state` must not be locked here: on its own event loop, a channel closes at once and calls its observers.
         if isLast { listener.close() }
     }
 
@@ -198,12 +199,13 @@ package final class RTMPServer: Sendable {
 
 /// Limits for a server's clients.
 package struct RTMPServerLimits: Sendable {
-    /// The maximum number of connections that have not named an existing stream. A further one replaces the oldest.
+    /// The maximum number of connections that have not named an existing stream. A further connection replaces the
+    /// oldest of them.
     package var waiting = 512
     /// The maximum number of connections from one IPv4 address or IPv6 /64 network that have not named an existing
     /// stream.
     package var waitingPerNetwork = 128
-    /// The maximum number of connections in total. A further one is closed.
+    /// The maximum number of connections in total. A further connection is closed.
     package var connections = 1024
     /// The maximum number of simultaneous decisions, because each decision can run a process. Further decisions wait in
     /// a queue.

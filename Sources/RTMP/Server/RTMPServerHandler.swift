@@ -15,10 +15,10 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
     private enum Phase {
         /// Before a request to publish or play.
         case waiting
-        /// The authorization is pending.
+        /// The authorization of the client's request is pending.
         case deciding(RTMPStreamRequest, Task<Void, Never>?)
         case publishing(RTMPPublication, RTMPEndpoint)
-        /// The player is being handed over.
+        /// The player is being handed over to the output that serves it.
         case joining
         /// The client was told why the connection ends, and the connection is about to be closed.
         case leaving
@@ -118,7 +118,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
     }
 
-    /// Turns reading on or off. While it is off, data stays with the client.
+    /// Turns reading on or off. While reading is off, data stays with the client.
     private func read(_ isWanted: Bool) { try? context?.channel.syncOptions?.setOption(.autoRead, value: isWanted) }
 }
 
@@ -179,8 +179,8 @@ extension RTMPServerHandler {
         phase = .leaving
         held = ByteBuffer()
         deadline?.cancel()
-        // Further data is read and discarded: closing a socket with unread data sends a reset, because of which the
-        // client can lose the last message.
+        // Further data of the client is read and discarded: closing a socket with unread data sends a reset, because of
+        // which the client can lose the last message.
         read(true)
         let time = time ?? listener.limits.refusalTime
         guard time > .zero else { return finish() }
@@ -212,8 +212,8 @@ extension RTMPServerHandler {
         phase = .deciding(request, nil)
         read(false)
         guard listener.keys.isLimited(network) else { return examine(request) }
-        // If keys are guessed from a network, all of its clients must wait, even clients with the right key. The wait
-        // limits how many keys can be tried.
+        // The check of the key waits. If keys are guessed from a network, all of its clients must wait, even clients
+        // with the right key. The wait limits how many keys can be tried.
         deadline?.cancel()
         deadline = schedule(after: listener.limits.guessWait) { $0.examine(request) }
     }
@@ -242,7 +242,7 @@ extension RTMPServerHandler {
     ) {
         guard case .deciding = phase, let loop = context?.eventLoop else { return listener.decided() }
         let bound = NIOLoopBound(self, eventLoop: loop)
-        // The task is cancelled when the connection ends, and at the deadline.
+        // The task that decides is cancelled when the connection ends, and at the deadline.
         let task = Task { [address] in
             let isAllowed = await authorization(request, address)
             loop.execute { bound.value.decided(request, endpoint, isAllowed) }
@@ -325,11 +325,12 @@ extension RTMPServerHandler {
         session.accept()
         let bytes = session.takeAnswers()
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        // A client that does not even read the first answer is disconnected after the time limit for a request.
+        // A player that does not even read the first answer is disconnected after the time limit for a request.
         expect("room for the first answer", within: listener.limits.requestTime)
         let (channel, isSecure) = (context.channel, listener.isSecure)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).flatMap {
-            // The socket is a duplicate of the descriptor or, with TLS, our end of the socket pair to the TLS session.
+            // The player's socket is a duplicate of the descriptor or, with TLS, our end of the socket pair to the TLS
+            // session.
             if isSecure { return TLSTunnel.socket(of: channel) }
             return channel.eventLoop.makeCompletedFuture(Result { try TCPSocket(copyOf: channel) })
         }.whenComplete { result in
@@ -356,7 +357,8 @@ extension RTMPServerHandler {
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             try? channel.syncOptions?.setOption(.autoRead, value: true)
         } else {
-            // This closes only the channel's descriptor; the connection stays open.
+            // The player's socket has a descriptor of its own. So this closes only the channel's descriptor, and the
+            // connection stays open.
             context.close(promise: nil)
         }
         host.joined(player)

@@ -12,14 +12,14 @@ struct RTMPServerHandshake {
 
     private enum Phase { case version, first, second, done }
 
-    /// Size of C1, C2, S1 and S2.
+    /// The size of C1, C2, S1 and S2, in bytes.
     static let packetBytes = 1536
     private static let plainVersion: UInt8 = 3
     private static let digestBytes = SHA256.digestBytes
 
     private var phase = Phase.version
     private var packet: [UInt8] = []
-    /// The source of random bytes.
+    /// The source of the handshake's random bytes.
     private var generator: any RandomNumberGenerator
 
     init(generator: any RandomNumberGenerator = SystemRandomNumberGenerator()) { self.generator = generator }
@@ -46,7 +46,7 @@ struct RTMPServerHandshake {
                 answer = [Self.plainVersion] + reply(to: packet)
                 phase = .second
             } else {
-                // C2 should be equal to S1, but clients send arbitrary bytes.
+                // C2 is not checked. It should be equal to S1, but clients send arbitrary bytes.
                 phase = .done
             }
             packet = []
@@ -56,7 +56,8 @@ struct RTMPServerHandshake {
 
     /// Returns S1 and S2. `first` is the client's C1.
     private mutating func reply(to first: [UInt8]) -> [UInt8] {
-        // A client whose version is not 0 can have included a digest; such a client also verifies ours.
+        // A client whose version is not 0 can have included a digest in C1. Such a client also verifies the digests of
+        // the server.
         if first[4..<8].contains(where: { $0 != 0 }) {
             for schema in Schema.allCases {
                 if let digest = schema.digest(in: first), let answer = reply(to: digest, schema) { return answer }
@@ -69,7 +70,7 @@ struct RTMPServerHandshake {
 
     private mutating func reply(to digest: [UInt8], _ schema: Schema) -> [UInt8]? {
         var first = random(Self.packetBytes)
-        // The time, and the version of a server that supports digests.
+        // S1 begins with the time 0 and the version of a server that supports digests.
         first.replaceSubrange(0..<8, with: [0, 0, 0, 0, 4, 5, 0, 1])
         let place = schema.place(in: first)
         guard let own = HMACSHA256.code(of: first[..<place.lowerBound] + first[place.upperBound...], key: Key.server)
@@ -82,7 +83,8 @@ struct RTMPServerHandshake {
         return first + filler + proof
     }
 
-    /// Random bytes; `count` is a multiple of eight, because the generator makes eight bytes with each system call.
+    /// Returns random bytes. `count` is a multiple of eight, because the generator makes eight bytes with each system
+    /// call.
     private mutating func random(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
@@ -115,7 +117,7 @@ extension RTMPServerHandshake {
             return start..<start + digestBytes
         }
 
-        /// The client's digest, if it is valid at this position.
+        /// The client's digest in C1, if it is valid at the position of this schema.
         func digest(in first: [UInt8]) -> [UInt8]? {
             let place = place(in: first)
             let digest = Array(first[place])

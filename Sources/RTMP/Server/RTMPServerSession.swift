@@ -57,7 +57,7 @@ package struct RTMPServerSession {
     static let greetingLimits = RTMPInboundParser.Limits(messageBytes: 64 << 10, heldBytes: 64 << 10, chunkStreams: 16)
     /// Memory limits for a publisher; a message's length has 24 bits.
     static let publisherLimits = RTMPInboundParser.Limits(messageBytes: 1 << 24, heldBytes: 17 << 20)
-    /// The maximum size of a command or data message; longer messages are ignored.
+    /// The maximum size of a command or data message, in bytes; longer messages are ignored.
     private static let amfBytes = 64 << 10
     private static let streams = 32
 
@@ -90,7 +90,7 @@ package struct RTMPServerSession {
     /// Returns the bytes to send; each byte is returned once.
     package mutating func takeAnswers() -> [UInt8] { answers.take() }
 
-    /// Number of buffered bytes.
+    /// Number of received bytes that the session keeps until more arrive.
     package var heldBytes: Int { parser.heldBytes + (aggregate?.count ?? 0) }
 
     /// Returns the next event in `bytes` from `cursor` on, and moves `cursor` past it; nil when all bytes are used up.
@@ -137,8 +137,8 @@ package struct RTMPServerSession {
         switch message.type {
         case 4: control(message.body)
         case 5:
-            // The window has a minimum. With a window of a few bytes, each acknowledgement would cause another
-            // acknowledgement.
+            // The client's window is raised to a minimum. With a window of a few bytes, each acknowledgement would
+            // cause another acknowledgement.
             let window = message.body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
             if message.body.count >= 4 { windowBytes = max(1 << 14, min(window, Int(RTMPAnswers.windowBytes))) }
         case 6: answers.announceWindow()
@@ -216,8 +216,8 @@ extension RTMPServerSession {
             if transaction != 0 {
                 answers.result(transaction: transaction, name == "getStreamLength" ? 0 : nil)
             }
-        // While a player is on air, its output handles these commands. Before `play`, the commands have no effect on
-        // live media.
+        // These commands are ignored here. While a player is on air, its output handles them. Before `play`, they have
+        // no effect on live media.
         case "pause", "receiveAudio", "receiveVideo", "setBufferLength", "_result", "_error", "onStatus": break
         default:
             if transaction != 0 {
@@ -259,7 +259,8 @@ extension RTMPServerSession {
         _ action: RTMPStreamRequest.Action, _ values: [AMF0Value], _ stream: UInt32
     ) throws(Failure) -> Event? {
         guard phase == .connected else { throw Failure(description: "it asks for a second stream") }
-        // The argument follows the transaction ID and a null; for `play2` it is an object that contains the name.
+        // The command's argument follows the transaction ID and a null; for `play2` it is an object that contains the
+        // name.
         let argument = values.count > 3 ? values[3] : .null
         let name = argument.text ?? argument.text("streamName") ?? ""
         request = (action, stream)
@@ -315,7 +316,8 @@ extension RTMPServerSession {
 
     private static func data(_ body: ArraySlice<UInt8>) -> RTMPPublishedMessage.Content? {
         guard body.count <= amfBytes else { return nil }
-        // `@setDataFrame` is a command to the server, and the data that it should store for players follows.
+        // If the message begins with `@setDataFrame`, a command to the server, the data that the server should store
+        // for players follows.
         let body = body.starts(with: setDataFrame) ? body.dropFirst(setDataFrame.count) : body
         let values = AMF0Reader.values(body)
         guard let name = values.first?.text, name.first != "@" else { return nil }

@@ -4,7 +4,7 @@
 package struct RTMPServerStatus: Sendable, Codable, Equatable {
     /// Why a listener ended a connection.
     package enum Cause: String, Sendable, Codable, CaseIterable {
-        /// There were too many connections: this one was the oldest without a stream, or exceeded the maximum.
+        /// There were too many connections: the closed one was the oldest without a stream, or exceeded the maximum.
         case crowded
         /// The client missed a deadline.
         case late

@@ -57,10 +57,10 @@ package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, 
     /// The client's capabilities.
     package let capabilities: RTMPCapabilities
 
-    /// Application and name, as written in an address.
+    /// The application and the stream's name, as written in an address.
     package var path: String { name.isEmpty ? app : "\(app)/\(name)" }
 
-    /// The decoded value of `field` in the query.
+    /// The value of `field` in the query, without percent-encoding.
     package func parameter(_ field: String) -> String? {
         for pair in query.split(separator: "&") {
             let sides = pair.split(separator: "=", maxSplits: 1)
@@ -76,7 +76,8 @@ package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, 
         self.app = Self.trimmed(app)
         self.name = Self.trimmed(name)
         query = nameQuery ?? appQuery ?? ""
-        // The client's name is written to logs and passed to authorization programs, so it has printable ASCII only.
+        // The client's name is written to logs and passed to authorization programs, so only its printable ASCII
+        // characters are kept.
         let printable = client.unicodeScalars.filter { (0x20..<0x7F).contains($0.value) }
         self.client = printable.prefix(100).reduce(into: "") { $0.unicodeScalars.append($1) }
         self.capabilities = capabilities
