@@ -160,7 +160,7 @@ extension Channel {
         recorded.rendition = rendition
         if configuration.beside != nil {
             // The second directory's recording has its own name in the space ledger, so that each directory has room for
-        // the complete recording, even if both are on one disk.
+            // the complete recording, even if both are on one disk.
             recorded.owner = "\(name) (second directory)"
             recorded.queues = resources.secondQueues
         }

@@ -51,13 +51,18 @@ struct ExchangedTracksTests {
             }
         }
 
-        /// `stream` with this version of its program map table.
-        static func withVersion(_ version: UInt8, _ stream: [UInt8]) -> [UInt8] {
+        /// `stream` with this version of its program map table, and of this type if one is given.
+        static func withVersion(_ version: UInt8, type: UInt8? = nil, _ stream: [UInt8]) -> [UInt8] {
             var result = stream
             for start in maps(in: stream) {
                 let begin = start + 5 + (result[start + 3] & 0x20 == 0 ? 0 : 1 + Int(result[start + 4]))
                 let end = begin + 3 + (Int(result[begin + 1] & 15) << 8 | Int(result[begin + 2]))
                 result[begin + 5] = result[begin + 5] & 0xC1 | version << 1
+                var entry = begin + 12 + (Int(result[begin + 10] & 15) << 8 | Int(result[begin + 11]))
+                while let type, entry < end - 4 {
+                    result[entry] = type
+                    entry += 5 + (Int(result[entry + 3] & 15) << 8 | Int(result[entry + 4]))
+                }
                 result.replaceSubrange(begin..<end, with: SpliceSection.sealed(Array(result[begin..<end - 4])))
             }
             return result
@@ -313,8 +318,9 @@ struct ExchangedTracksTests {
 
     @Test("A copied loop begins again where nothing that follows a change can be used")
     func useless() throws {
-        // Only the tables follow, without a packet of the streams that they announce.
-        try directory.write(parts.before + Parts.tables(in: parts.after), to: "file.ts")
+        // Only tables follow, and they announce no video or audio. Type 11 is DSM-CC (ISO/IEC 13818-6).
+        let useless = Parts.withVersion(1, type: 11, Parts.tables(in: parts.after))
+        try directory.write(parts.before + useless, to: "file.ts")
         let log = CollectedLog(from: .warning)
         let source = LibAVPacketSource(InputLocation(directory.path("file.ts")), loops: true, logger: log.logger)
         _ = try source.open()
