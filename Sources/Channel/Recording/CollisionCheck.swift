@@ -44,7 +44,7 @@ package final class CollisionCheck: Sendable {
         return question.answer.withLock { $0 }
     }
 
-    /// Returns the question about `pair` that is being asked. If there is none, begins to ask it.
+    /// Returns the question about `pair`, and begins to ask it unless it is being asked already.
     private func question(of pair: Pair) -> Question {
         questions.withLock { questions in
             if let question = questions[pair] { return question }
