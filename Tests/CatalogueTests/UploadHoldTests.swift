@@ -318,6 +318,10 @@ import Testing
         let first = try #require(before.next?.name)
         #expect(before.files >= 3 && !catalogue.mayDelete(first))
         catalogue.noteUpload(.done, of: first)
+        // A checksum that was stored while the database is being replaced would damage the new one.
+        _ = try await eventually("all checksums are stored") {
+            (try? CatalogueStore(reading: directory.path).unhashed(channel: "test").isEmpty) == true
+        }
         catalogue.waitUntilIdle()
         try lose(loss, in: directory)
         let after = await backlog(of: catalogue)
