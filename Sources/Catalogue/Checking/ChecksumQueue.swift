@@ -78,17 +78,21 @@ final class ChecksumQueue: Sendable {
                 endTurn(&work)
                 return nil
             }
-            let isThere = (try? directory.checkMount()) != nil
-            if isThere {
-                // Without its turn, this queue reads nothing. `DiskTurns` wakes it when its turn comes.
-                guard hasTurn(&work) else { return nil }
-                advance(&work)
-            } else {
+            guard (try? directory.checkMount()) != nil else {
                 letGo(&work)
+                endTurn(&work)
+                return work.waiting.isEmpty ? nil : Self.absence
             }
-            if work.current == nil { endTurn(&work) }
-            let isDone = work.current == nil && work.waiting.isEmpty
-            return isDone ? nil : isThere ? Self.pause : Self.absence
+            // Without its turn, this queue reads nothing. `DiskTurns` wakes it when its turn comes.
+            guard hasTurn(&work) else { return nil }
+            advance(&work)
+            if work.current == nil {
+                // The queue asks for its next turn at once, because a queue that asks later would get fewer turns than
+                // the other queues of its disk.
+                endTurn(&work)
+                guard hasTurn(&work) else { return nil }
+            }
+            return work.current == nil && work.waiting.isEmpty ? nil : Self.pause
         }
         if let pause { schedule(pause) }
     }
