@@ -18,6 +18,8 @@ RATE, SAMPLES = 30, 48_000
 GOP = 2
 # Times as fast as it plays.
 LEAST_SPEED = 3
+# What a render must reach of FFmpeg's speed for the same work, where the machine is too slow for the bound above.
+LEAST_SHARE = 0.9
 
 
 def cpu_of(pid):
@@ -148,8 +150,20 @@ def standby_part(options):
     check(middle["cold"] < 0.2 * middle["hot"], "and one that is closed takes next to nothing")
 
 
+def floor_speed(files, length, output):
+    """How many times as fast as it plays ffmpeg decodes both files, lays one over the other and encodes the result."""
+    begin = time.monotonic()
+    ffmpeg(
+        "-y", "-i", files[0], "-i", files[1], "-filter_complex",
+        "[1:v]scale=320:180[small];[0:v][small]overlay=900:500:eof_action=endall[out];[0:a][1:a]amix[sound]",
+        "-map", "[out]", "-map", "[sound]", "-c:v", "libx264", "-preset", "veryfast", "-c:a", "aac", "-t", str(length), output,
+    )
+    os.remove(output)
+    return length / (time.monotonic() - begin)
+
+
 def render_part(options):
-    """How fast a run-down of two files is rendered."""
+    """How fast a run-down of two files is rendered, beside ffmpeg with the same files in the same run."""
     length = 60
     files = make_files(options, length)
     show, result = f"{options.home}/show.yaml", f"{options.home}/show.mp4"
@@ -162,13 +176,19 @@ def render_part(options):
     command = [options.relay, "render", show, "-o", result, "--preset", "veryfast"]
     for index, path in enumerate(files):
         command += ["--input", f"{path}#name=cam{index + 1}"]
-    speeds = []
+    speeds, floors = [], []
     for _ in range(options.runs):
+        floors.append(floor_speed(files, length, f"{options.home}/floor.mp4"))
         begin = time.monotonic()
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         speeds.append(length / (time.monotonic() - begin))
         frames = len(frame_times(result))
         check(frames == length * RATE, f"{frames} frames of {length * RATE} are rendered, {speeds[-1]:.2f} times as fast as they play")
         os.remove(result)
-    speed = statistics.median(speeds)
-    check(speed >= LEAST_SPEED, f"720p{RATE}, veryfast: {speed:.2f} times as fast as it plays (bound {LEAST_SPEED})")
+    speed, floor = statistics.median(speeds), statistics.median(floors)
+    bound = min(LEAST_SPEED, LEAST_SHARE * floor)
+    check(
+        speed >= bound,
+        f"720p{RATE}, veryfast: {speed:.2f} times as fast as it plays; ffmpeg decodes, overlays and encodes {floor:.2f} times "
+        f"as fast here (bound {bound:.2f}: {LEAST_SPEED}, or {LEAST_SHARE} of ffmpeg on a slower machine)",
+    )
