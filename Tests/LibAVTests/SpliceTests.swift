@@ -35,6 +35,14 @@ import Testing
         for count in whole.indices { #expect(SpliceSection.shifted(Array(whole[..<count]), by: 0) == nil) }
     }
 
+    @Test("A splice section may have up to 4096 bytes", arguments: [1028, 4096, 4097])
+    func long(size: Int) {
+        let length = size - 3
+        let head = [0xFC, 0x30 | UInt8(length >> 8), UInt8(length & 0xFF), 0, 0, 0, 0, 0, 9]
+        let section = SpliceSection.sealed(head + [UInt8](repeating: 0xA5, count: size - head.count - 4))
+        #expect(SpliceSection.shifted(section, by: 0) == (size <= 4096 ? section : nil))
+    }
+
     @Test("The checksum of a splice section follows ISO/IEC 13818-1, annex A")
     func checksum() { #expect(SpliceSection.checksum(Array("123456789".utf8)[...]) == 0x0376_E6E7) }
 

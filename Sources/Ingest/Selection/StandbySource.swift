@@ -27,8 +27,8 @@ package final class StandbySource: Sendable {
         package var status = SourceStatus()
         /// How often opening the source, or the opened source, has failed.
         package var failures = 0
-        /// The error with which opening the source last failed; nil if opening has not failed, or if an opened source
-        /// has failed since then.
+        /// The error with which opening the source last failed; nil if opening has not failed, or if the source was
+        /// opened since then.
         package var error: (any Error)?
         /// Whether the source is being opened and its opening waits for the first frame of its video.
         package var isDescribing = false
@@ -162,7 +162,7 @@ package final class StandbySource: Sendable {
             return ("\(error)", error)
         }
         defer { source.stop() }
-        update(turn) { $0.source = source }
+        update(turn) { ($0.source, $0.report.error) = (source, nil) }
         while isWanted() {
             switch source.status().state {
             case .ended:

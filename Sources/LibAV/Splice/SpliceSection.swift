@@ -7,8 +7,9 @@ package enum SpliceSection {
     private static let wrap: Int64 = 1 << 33
     /// The minimum length of a section in bytes: the header up to the splice command, and the checksum.
     private static let shortest = 18
-    /// The maximum length of a section in bytes: `section_length` has 12 bits, of which the first two are 0.
-    private static let longest = 1024 + 3
+    /// The maximum length of a section in bytes: `section_length` is at most 4093 (SCTE 35, 9.6.1), and three bytes
+    /// precede what it counts.
+    private static let longest = 4093 + 3
 
     /// Adapts `section` to a stream whose times are later by `ticks` of 90 kHz; returns nil if it is not a valid
     /// section.

@@ -58,8 +58,7 @@ final class FileSynchroniser: Sendable {
         let elapsed = clock.now - began
         state.withLock { state in
             state.isBusy = false
-            if let failure { state.failures[file.path] = failure }
-            state.known = file.path
+            if let failure { state.failures[file.path] = failure } else { state.known = file.path }
             state.latency.record(elapsed)
         }
     }
