@@ -256,8 +256,9 @@ package struct RecordDirectory: Sendable {
     /// Whether the directory at `path` is a record directory; false if it cannot be read.
     static func isArchive(_ path: String) -> Bool { (try? names(in: path))?.contains(where: isArchiveMark) ?? false }
 
-    /// Whether an entry called `name` occurs only in a record directory. Such an entry is the mark, which some file
-    /// systems refuse, or a catalogue, which earlier versions created without a mark.
+    /// Whether an entry called `name` shows that its directory is a record directory. The entry is the mark or the
+    /// catalogue. A catalogue can exist without a mark, because some file systems refuse the mark, and because earlier
+    /// versions of relay created none.
     static func isArchiveMark(_ name: String) -> Bool { name.hasPrefix(markPrefix) || name == catalogueName }
 
     /// Returns the names of all entries of the directory itself, including hidden ones; sorted.

@@ -136,9 +136,10 @@ package enum SegmentRecovery {
         }
     }
 
-    /// Completes a transport stream, in which only a torn packet at the end and data that never reached the disk can be
-    /// missing. The stream is read completely only if data is missing; `written` is the number of bytes that this
-    /// process wrote to it.
+    /// Completes a transport stream. Such a file needs no index: what follows its last whole packet is cut off, and
+    /// data that never reached the disk is counted. The whole file is read only if data is missing from the last
+    /// `checkedTail` bytes. `written` is the number of bytes that this process wrote to the file; nil if another
+    /// process wrote it.
     private static func completeStream(
         _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String, _ written: Int64?, _ checkedTail: Int64
     ) throws -> Outcome {
