@@ -186,8 +186,8 @@ final class SourceSwitch: Sendable {
 
     private func look(at sources: any SwitchedSources) {
         let reports = names.indices.filter(isOpen).map { ($0, sources.report(of: $0, at: now)) }
-        // If the switch was stopped while the reports were made, the reports are ignored: an input that ends then must
-        // not be reported as lost.
+        // If the switch was stopped while these reports were collected, they are ignored: an input that ended because
+        // of the stop must not count as lost.
         if state.withLock({ $0.isStopped }) { return }
         handle(.wanted(sources.isWanted, at: now), sources)
         for (input, report) in reports where isOpen(input) { look(at: report, of: input, sources) }

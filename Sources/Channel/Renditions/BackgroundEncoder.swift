@@ -12,8 +12,8 @@ internal import Program
 internal import Synchronization
 
 /// An encoder session in addition to the program's own. It never delays the program, because it runs on threads of
-/// lower priority and has a bounded queue. If it cannot keep up, it drops and counts frames of its own output only; its
-/// audio stays complete.
+/// lower priority and has a bounded queue. If it cannot keep up, it drops and counts frames of its own output only. It
+/// drops audio only if several hundred jobs wait.
 ///
 /// All calls may be made on any thread and return at once.
 final class BackgroundEncoder: KeyframeRequester {

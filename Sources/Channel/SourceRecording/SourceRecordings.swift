@@ -211,10 +211,11 @@ final class SourceRecordings: KeyframeRequester {
 }
 
 extension StorageBudget {
-    /// Returns the budget of a source's recording if `count` recordings of the same bitrate share the disk. The
-    /// returned bitrate is the sum of all these bitrates. The returned reserve is twice the program's reserve, or the
-    /// ``retentionGoalBytes`` that follow from the program's reserve and this sum, whichever is more. So the source's
-    /// recording ends before the program's own recording does.
+    /// Returns the budget of a source's recording that shares the disk with the program's recording. This budget is the
+    /// program's, and `count` is the number of all recordings on the disk, which count with the same bitrate. The
+    /// bitrate of the returned budget is the sum of their bitrates. Its reserve is twice the program's reserve, or the
+    /// ``retentionGoalBytes`` for the program's reserve and this sum, whichever is more. So on a disk that fills up,
+    /// the source's recording stops before the program's recording.
     package func shared(by count: Int) -> StorageBudget {
         var budget = self
         let (sum, overflow) = bitrate.multipliedReportingOverflow(by: Int64(count))
