@@ -273,8 +273,9 @@ struct CopiedCutter: SegmentCutting {
 
     // MARK: Files
 
-    /// Returns the presentation time of the frame nearest to `asked`. Ignores frames before program time 0, because a
-    /// file cannot show them.
+    /// Returns the presentation time of the first frame that begins no earlier than half a frame before `asked`. If no
+    /// frames are missing, this is the frame nearest to `asked`. Ignores frames before program time 0, because a file
+    /// cannot show them. Returns `asked` if no such frame has arrived.
     private func shown(first asked: Int64) -> Int64 {
         let earliest = max(0, asked - frameLength / 2)
         return recent.lazy.filter { $0.track == .video }.map(\.ptsNanoseconds).filter { $0 >= earliest }.min() ?? asked

@@ -28,7 +28,8 @@ struct SegmentStart: Sendable {
 struct ShownStart: Sendable {
     /// Presentation time of the first visible frame; the previous file ends here.
     var time: Int64
-    /// The requested start of the file. The first visible frame is within half a frame of this time.
+    /// The requested start of the file. If no frames are missing, the first visible frame begins within half a frame of
+    /// this time.
     var asked: Int64
     /// Whether the previous file shows the program up to ``time``, so that no part between the two files is missing.
     var continues: Bool
