@@ -141,7 +141,8 @@ extension NodeReader {
 /// The distance between two words: how many letters must be inserted, removed, replaced or swapped with a neighbour
 /// (the optimal string alignment distance).
 package enum EditDistance {
-    /// The word that is nearest to `word`; nil if more than half of its letters are wrong.
+    /// Returns the one of `words` that has the smallest distance to `word`; nil if this distance is greater than 1 and
+    /// greater than half the length of `word`.
     package static func nearest(to word: String, among words: [String]) -> String? {
         let word = word.lowercased()
         let distances = words.map { ($0, between(word, $0.lowercased())) }

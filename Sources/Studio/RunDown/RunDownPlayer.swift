@@ -90,8 +90,8 @@ package struct RunDownPlayer: Sendable {
         var segment: Int
         var pass: Int64
         var clip: ClipID?
-        /// The position at which the run-down continues after a hold, and the frame of the hold. It is nil unless the
-        /// segment's file must be reopened to continue.
+        /// The position at which the run-down continues after a hold, and the frame at which the hold began. It is nil
+        /// unless another scene was on air instead of the held segment.
         var resumed: (place: RunDownPlace, heldAt: FrameIndex)?
     }
 
