@@ -11,10 +11,11 @@ internal import Synchronization
 
 /// Uploads the finished files of a channel, one at a time and the oldest first: to a remote, or through a command.
 ///
-/// The catalogue stores which files are waiting, so the next run of relay uploads the files that remain. Neither the
-/// recorder nor the end of the process waits for uploads; a signal ends the running upload. A file that fails is tried
-/// again after the others, at longer and longer intervals of up to 5 min (``RetrySchedule``), until it is uploaded or
-/// an operator gives it up. Until then the file must not be deleted: see ``mayDelete(_:)``.
+/// The catalogue stores which files are waiting, so the next run of relay uploads the files that remain. The recorder
+/// never waits for uploads. At the program's own end relay waits for them, until several tries in a row have failed; a
+/// signal ends the running upload. A file that fails is tried again after the others, at longer and longer intervals of
+/// up to 5 min (``RetrySchedule``), until it is uploaded or an operator gives it up. Until then the file must not be
+/// deleted: see ``mayDelete(_:)``.
 ///
 /// ```swift
 /// let uploader = try Uploader(
