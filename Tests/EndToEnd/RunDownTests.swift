@@ -29,7 +29,7 @@ extension SerialShows {
         }
 
         @Test(
-            "In each pass of a looped run-down each cut between two sources and a file is on its exact frame"
+            "In each pass of a looped run-down, each cut to a source or to a file is on its exact frame"
         )
         func frames() async throws {
             try await files.ramp()

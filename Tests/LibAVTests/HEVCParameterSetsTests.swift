@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test
-    func `The check of an HEVC frame tells whether it is an IDR and whether it uses unknown parameter sets`() throws {
+    func `The check of an HEVC frame tells whether it is an IDR and whether it has unknown parameter sets`() throws {
         let known = try #require(HEVCParameterSets(record: record(sets)))
         // IDR_W_RADL is type 19, CRA 21.
         let (idr, cra): ([UInt8], [UInt8]) = ([0x26, 1, 5], [0x2A, 1, 5])

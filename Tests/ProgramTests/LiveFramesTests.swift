@@ -26,13 +26,13 @@ import Testing
         return frames.firstMoment(after: .zero, due: due)
     }
 
-    @Test("A program begins with a live frame that is due late enough for its audio to arrive")
+    @Test("A program begins with a live frame that is due late enough for its audio to be decoded")
     func notice() {
         #expect(beginning(20) == rate.start(of: 5))
     }
 
     @Test(
-        "If a live source has no buffer, the program begins in the middle of the queued frames",
+        "If a live source has little buffer, the program begins with a frame in the middle of the queue",
         arguments: [2, 3, 4, 5])
     func direct(count: Int64) {
         #expect(beginning(count) == rate.start(of: FrameIndex(count / 2)))

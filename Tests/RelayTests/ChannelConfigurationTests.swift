@@ -75,7 +75,7 @@ struct ChannelConfigurationTests {
         }
     }
 
-    @Test("With several sources, standby= is accepted for live sources and refused for files")
+    @Test("With several sources, standby= is accepted for live sources and refused for sources that are not live")
     func standby() throws {
         let camera = "srt://h:1#name=cam,standby=keyframes"
         let file = try configuration("--input", "test:", "--input", camera, "--rtmp", "rtmp://host/live/key")

@@ -105,7 +105,7 @@ struct CopiedCutterTests {
         #expect(files.map { $0.start.time } == [0, rate.start(of: FrameIndex(frame)).nanoseconds])
     }
 
-    @Test("The first copied file begins at its requested start within a GOP, and earlier packets are dropped")
+    @Test("The first copied file begins at its requested start within a GOP, and packets before that GOP are dropped")
     func begins() {
         let files = cut(program(60), at: [], from: Self.second)
         #expect(files.map { $0.start.time } == [Self.second])
