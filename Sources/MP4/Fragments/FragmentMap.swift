@@ -82,7 +82,8 @@ package struct FragmentMap: Sendable {
         }
     }
 
-    /// The bytes that a player of fragments needs first, called initialisation segment: `ftyp` and ``movie``.
+    /// The initialization segment, which a player needs before any fragment: the head of an open file (`ftyp` and
+    /// `free`), and ``movie``.
     package var initialisation: [UInt8] { MovieBox.openHead + movie }
 
     /// The number of frames in all fragments.
