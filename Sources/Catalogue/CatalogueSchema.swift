@@ -33,8 +33,8 @@ enum CatalogueSchema {
         return migrator
     }
 
-    /// Adds a checksum (`seal`) to the existing clips. Without it, a cell that a disk has changed can look valid to
-    /// SQLite.
+    /// Adds a checksum (`seal`) to the existing clips. Without it, SQLite can return a value that was damaged on the
+    /// disk as if it were valid.
     private static func sealClips(_ database: Database) throws {
         try database.execute(sql: "ALTER TABLE clips ADD COLUMN seal INTEGER")
         for row in try Row.fetchAll(database, sql: "SELECT rowid AS place, * FROM clips") {
