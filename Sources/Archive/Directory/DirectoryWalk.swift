@@ -80,7 +80,7 @@ struct DirectoryWalk: Sendable {
         }
     }
 
-    /// Ends the directory that is being read, and continues with the next one of the round.
+    /// Leaves the directory that is being read. The round continues with the next directory.
     private mutating func leave() {
         if !levels.isEmpty { levels.removeLast() }
         levels.insert(contentsOf: below, at: 0)
