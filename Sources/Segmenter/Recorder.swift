@@ -9,7 +9,8 @@ internal import Synchronization
 
 /// The commands that the storage guard can give to a recorder.
 package protocol RecordingControl: AnyObject, Sendable {
-    /// Closes the open file properly, and records nothing until ``resume()``, for `reason`. Returns at once.
+    /// Closes the open file properly, and records nothing until ``resume()``. `reason` is logged, and becomes the
+    /// reason of the gap. Returns at once.
     func suspend(_ reason: String)
     /// Records again from the next keyframe on. Returns at once.
     func resume()

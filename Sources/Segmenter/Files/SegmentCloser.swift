@@ -10,8 +10,8 @@ internal import Synchronization
 
 /// Closes files on its own queue, so that waiting for the disk does not delay the next file.
 ///
-/// A file that cannot be closed keeps its open name. The closer tries to close such a file again in ``retry()`` and, at
-/// most once a minute, after another file was closed successfully.
+/// A file that cannot be closed keeps its open name. The closer tries to close such a file again in ``retry()``, in
+/// ``whenIdle(_:_:)`` and, at most once a minute, after another file was closed successfully.
 final class SegmentCloser: Sendable {
     /// Moves a file from the recorder's queue to the closer's.
     ///
