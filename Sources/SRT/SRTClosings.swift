@@ -8,12 +8,13 @@ internal import Media
 /// are pending, any number of sockets may be created. Otherwise one socket per minute is allowed. The number of threads
 /// then grows slowly if libsrt hangs, and SRT still works if single calls never return.
 struct SRTClosings {
-    /// The number of pending close calls from which on new sockets are limited.
+    /// The number of pending calls of `srt_close` from which on new sockets are limited.
     static let maximum = 32
-    /// While ``maximum`` or more close calls are pending, one new socket is allowed in each interval of this length.
+    /// While ``maximum`` or more calls of `srt_close` are pending, one new socket is allowed in each interval of this
+    /// length.
     static let interval = Duration.seconds(60)
 
-    /// The number of pending close calls.
+    /// The number of pending calls of `srt_close`.
     private(set) var count = 0
     private var lastOpening: Int64?
 
@@ -38,9 +39,9 @@ struct SRTClosings {
         if lastOpening == reservation.time { lastOpening = reservation.previous }
     }
 
-    /// Counts a close call that begins.
+    /// Records that a call of `srt_close` begins.
     mutating func began() { count += 1 }
 
-    /// Counts a close call that has returned.
+    /// Records that a call of `srt_close` has returned.
     mutating func ended() { count -= 1 }
 }

@@ -9,7 +9,7 @@ internal import Synchronization
 /// Only one thread at a time may read. All other calls may be made on any thread.
 package final class SRTConnection: Sendable {
     private struct State {
-        /// Bytes that were received from libsrt and not delivered to the reader yet.
+        /// Bytes from libsrt for the reader. The first `offset` of them have been delivered already.
         var unread: [UInt8] = []
         var offset = 0
         var statistics = SRTInputStatistics()
