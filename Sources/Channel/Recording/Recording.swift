@@ -276,7 +276,7 @@ package final class Recording: SceneRecording {
     }
 
     /// Carries out an operator's order about the uploads of the program, or of `source`. The order to retry all uploads
-    /// also applies to the sources. Returns at once; the result says whether there are such uploads.
+    /// also applies to the sources. Returns at once; the result says whether uploads are configured.
     func perform(_ order: UploadOrder, ofSource source: String?) -> Bool {
         if let source { return sources?.perform(order, of: source) ?? false }
         let hasUploads = place.perform(order)
