@@ -6,11 +6,12 @@ internal import Media
 /// tracks, the leading track, determines the floor and the rate of the sender's clock.
 ///
 /// The two tracks have different floors, and the difference varies. The reason is that libavformat's muxer sends audio
-/// packets in bundles: the sizes of the packets determine how much too early the last packet of a bundle is sent. In a
-/// trial that used the minimum over both tracks, no rate was found for ffmpeg's stream for minutes, and its floor was
-/// off by up to 26 ms. Normally video leads, because each video packet is one frame and is sent separately. Audio leads
-/// if a rate can be measured from audio but not from video, or if the video has ended. When the leading track changes,
-/// the floor does not make a step.
+/// packets in bundles: the sizes of the packets determine when a bundle is sent, and therefore the delay of its last
+/// packet, which has the smallest delay. In a trial that used the minimum over both tracks, no rate was found for
+/// ffmpeg's stream for minutes, and its floor was off by up to 26 ms. Normally video leads, because each video packet
+/// is one frame and is sent separately. Audio leads if a rate can be measured from audio but not from video, or if the
+/// video has not begun or has ended. When the leading track changes, the floor does not make a step, unless the former
+/// leading track has at most one bucket.
 struct MapFloor: Sendable {
     /// A track without packets for longer than this, in nanoseconds, stops being the leading track.
     private static let longestSilence: Int64 = 60_000_000_000
