@@ -61,7 +61,7 @@ extension MetricFamily {
         }
     }
 
-    /// A metric with one sample for each channel that has a program.
+    /// A metric with one sample for each channel that has a program and for which `value` does not return nil.
     static func program(
         _ name: String, _ kind: Kind, _ help: String, _ value: @escaping @Sendable (ChannelStatus) -> Double?
     ) -> MetricFamily {
