@@ -197,20 +197,21 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    /// Whether a recording in the record directory is running or wanted, including a recording that is made only for
-    /// clips.
+    /// Whether a recording in the record directory is wanted, is running, or was stopped and has not finished its work.
+    /// Recordings that are made only for clips count, too.
     var isArchiveBusy: Bool {
         guard let channel = state.withLock({ $0.channel }) else { return false }
         return channel.recordings.first.isBusy || channel.clips.isBusy
     }
 
-    /// Whether a recording in the second directory is running or wanted.
+    /// Whether a recording in the second directory is wanted, is running, or was stopped and has not finished its work.
     var isSecondBusy: Bool { state.withLock { $0.channel }?.recordings.second.isBusy ?? false }
 
     /// The recording that is configured; nil if none is configured.
     var configuredRecording: ChannelConfiguration.Recording? { state.withLock { $0.recording } }
 
-    /// The number of bytes that the storage guard keeps free while a recording runs. Reads the file system.
+    /// The number of bytes that the storage guard keeps free for the configured recording; 0 if none is configured. The
+    /// bitrate is not known here, so the minimum of a minute of recording is not included. Reads the file system.
     var configuredReserve: Int64 {
         guard let recording = configuredRecording else { return 0 }
         let capacity = try? SystemFreeSpace().space(at: recording.directory).capacity
