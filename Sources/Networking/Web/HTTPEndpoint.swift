@@ -14,7 +14,7 @@ package struct HTTPEndpoint: Sendable, Equatable {
     package let path: String
     /// The `Authorization` header for the user and password of the address. Secret.
     let authorization: String?
-    /// The server's name for messages, without path and user.
+    /// The server's name for messages: the host, with the port if the address names one, or the path of the socket.
     package let name: String
 
     /// Parses an `http://` or `https://` address. Errors never contain any part of the address.
