@@ -48,7 +48,7 @@ package struct SourceStatus: Sendable, Codable, Hashable {
     package var audioOffsetSeconds: Double?
     /// The state of a live source's clock; nil for other sources.
     package var clock: SourceClockStatus?
-    /// The statistics of libsrt for the connection; nil if the input does not use SRT.
+    /// The statistics of libsrt, with totals of all connections so far; nil if the input does not use SRT.
     package var srt: SRTInputStatistics?
     /// The last failure, in one sentence without secrets.
     package var lastError: String?

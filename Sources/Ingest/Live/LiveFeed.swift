@@ -7,7 +7,8 @@ internal import SourceClock
 
 /// A reader or receiver that puts the packets of a live source into its inbox.
 protocol LiveFeed: AnyObject, Sendable {
-    /// Begins to put packets of the `wanted` tracks into `inbox`, on a thread of the feed's own. To be called once.
+    /// Begins to put packets into `inbox`. The feed or the inbox leaves out packets of tracks that are not `wanted`. To
+    /// be called once.
     func start(into inbox: PacketInbox, wanted: Set<TrackKind>)
     /// Stops reading the input, because its packets cannot be decoded, and opens the input again. Returns false if
     /// reopening cannot help, because the sender decides which packets it sends. Returns at once. The caller repeats
