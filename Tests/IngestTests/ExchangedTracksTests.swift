@@ -152,7 +152,7 @@ struct ExchangedTracksTests {
         #expect(FileMapWatch.change(in: path + ".none", border..<end, following: nil) == nil)
     }
 
-    @Test("A file ends behind the map that lists other PIDs, too")
+    @Test("A file also ends after a program map that lists new PIDs")
     func moved() throws {
         try directory.write(
             parts.before + Parts.withVersion(1, try Parts.stream(seconds: 3, video: 300, audio: 301)), to: "moved.ts")
@@ -189,7 +189,7 @@ struct ExchangedTracksTests {
         #expect((148...150).contains(try counts(try demuxer(rest)).video) && !rest.isChanged)
     }
 
-    @Test("A change that follows soon after another one is found at its first map")
+    @Test("A second change of PIDs soon after the first is found at the first program map that contains it")
     func second() throws {
         // Too few maps for a connection, where another sender could have sent them.
         let short = parts.after.prefix(Parts.maps(in: parts.after)[3])
@@ -210,7 +210,7 @@ struct ExchangedTracksTests {
         #expect((199...200).contains(try counts(third).video) && !rest.isChanged)
     }
 
-    @Test("The next map behind a place decides whether the coding there is another one")
+    @Test("The next program map after a position decides whether the coding at that position has changed")
     func place() throws {
         let border = Int64(parts.before.count)
         #expect(FileMapWatch.change(in: path, behind: border - 18_800, following: [256]) == nil)
@@ -223,17 +223,18 @@ struct ExchangedTracksTests {
     enum Change: CaseIterable {
         /// Video and audio exchange their PIDs where libavformat looks for streams when it opens the file.
         case exchange
-        /// They exchange them behind that.
+        /// They exchange their PIDs after the part that libavformat reads when it opens the file.
         case lateExchange
         /// They get new PIDs after 3 s.
         case move
-        /// They get new PIDs behind what libavformat reads when it opens the file.
+        /// They get new PIDs after the part that libavformat reads when it opens the file.
         case lateMove
         /// They get new PIDs in a program of another number after 3 s.
         case program
-        /// The same, behind what libavformat reads when it opens the file.
+        /// The same, after the part that libavformat reads when it opens the file.
         case lateProgram
-        /// They get new PIDs behind what libavformat reads when it opens the file, in a map of the same version.
+        /// They get new PIDs after the part that libavformat reads when it opens the file, in a program map of the same
+        /// version.
         case lateJoin
     }
 
@@ -279,7 +280,7 @@ struct ExchangedTracksTests {
     }
 
     @Test(
-        "Playback that begins behind a change reads each track as what it is there", arguments: [false, true],
+        "Playback that begins before or after a change of PIDs reads both tracks correctly", arguments: [false, true],
         [256, 300])
     func started(isLong: Bool, audio: Int) throws {
         // With 256, video and audio exchange their PIDs after 8 s; with 300, both get new ones.
