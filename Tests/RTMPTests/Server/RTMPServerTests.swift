@@ -202,7 +202,7 @@ struct RTMPServerTests {
         #expect(record.log == ["began 1", "ended 1: another client took it over", "began 2"])
     }
 
-    @Test("A client's authorization accepts or refuses it, and bytes that the client sends meanwhile are kept")
+    @Test("A client is accepted or refused by the authorization, and bytes that the client sends meanwhile are kept")
     func authorization() async throws {
         let server = server()
         let asked = Mutex<[String]>([])
