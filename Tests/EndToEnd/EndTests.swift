@@ -133,7 +133,7 @@ extension SerialPeers {
             #expect(DecodedFrames.breaks(in: try await set.counters()).isEmpty)
         }
 
-        @Test("relay ends normally on SIGHUP, unless it was started with SIGHUP ignored")
+        @Test("relay ends normally on SIGHUP if SIGHUP was not ignored when relay was started")
         func hangup() async throws {
             // The handling of SIGHUP must not depend on how the tests were started.
             let arguments = ["--default-signal=HUP", try Tools.relay()] + Shape.small + ["--record", set.directory]
