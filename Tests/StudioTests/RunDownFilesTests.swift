@@ -93,7 +93,7 @@ struct RunDownFilesTests {
         }
     }
 
-    @Test("A run-down file that is a pipe, a directory, a link loop or has a zero byte in its name is refused")
+    @Test("A run-down file is refused if it is a pipe, a directory or a link loop, or has a zero byte in its name")
     func odd() throws {
         try #require(mkfifo(temporary.path("shows/pipe.mp4"), 0o600) == 0)
         let deep = String(repeating: "part/up/", count: 3000) + "inner.mp4"
