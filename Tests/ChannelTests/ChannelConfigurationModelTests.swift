@@ -53,7 +53,7 @@ struct ChannelConfigurationModelTests {
     }
 
     @Test(
-        "A source lists its inputs in the order of preference; the first is called by the source's name or its address"
+        "A source lists its inputs in order of preference; without a name, it is named by its first input's address"
     )
     func inputs() {
         var random = SeededRandom()
