@@ -241,7 +241,7 @@ struct AnnexBPropertyTests {
         }
     }
 
-    @Test func `In a truncated frame the first slice is found if its header is complete`() {
+    @Test func `In a truncated frame the first slice is found if the header of its NAL unit is complete`() {
         var random = SeededRandom()
         let kinds = UnitKinds(codec: .h264)
         for _ in 0..<30 {
