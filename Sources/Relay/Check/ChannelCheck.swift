@@ -250,9 +250,11 @@ private final class NoReceiver: RTMPStreamReceiver {
 // MARK: Sources
 
 extension ChannelCheck {
-    /// Returns a row with the processor cores that several sources need: to decode all sources that answer, and to
-    /// compose the scene that shows the most of them. `cores` is the number of cores that the encoder needs; the row's
-    /// total includes it. Returns nil if the channel has only one source, or if no source answers.
+    /// Returns a row with the processor cores that several sources need: to decode the sources whose names are in
+    /// `answered`, and to compose the scene that shows the most of them. Sources that wait for RTMP clients are left
+    /// out, because the check does not wait for clients. `cores` is the number of cores that the encoder needs; the
+    /// row's total includes it. Returns nil if the channel does not have several sources, or if there is no source to
+    /// decode.
     func sources(_ answered: Set<String>, beside cores: Double?) -> Row? {
         let tried = configuration.sources.filter { answered.contains($0.name) && $0.input.rtmpListenAddress == nil }
         guard configuration.sources.count > 1, !tried.isEmpty else { return nil }

@@ -46,7 +46,7 @@ struct CheckReport: Encodable {
     /// The result of one check.
     enum Result: String, Encodable {
         case ok
-        /// What was checked may work when the channel goes on air, or could not be tested.
+        /// The check found only a possible problem, or could not test the subject.
         case warning
         case failed
     }
@@ -55,7 +55,8 @@ struct CheckReport: Encodable {
     struct Row: Encodable {
         /// The channel's name; `-` for a subject that all channels share.
         let channel: String
-        /// The subject: `http`, `input`, `output two`, `recording`, `encoder`.
+        /// The subject, such as `http`, `input`, `output two` (the output with the name `two`), `recording` or
+        /// `encoder`.
         let subject: String
         let result: Result
         /// What the check found, as a sentence without secrets.
@@ -64,7 +65,7 @@ struct CheckReport: Encodable {
 
     var rows: [Row] = []
 
-    /// Whether all channels can go on air with this configuration.
+    /// Whether no check failed; warnings do not count.
     var isGood: Bool { rows.allSatisfy { $0.result != .failed } }
 
     /// The report as text for people: one line for each row, in columns.

@@ -3,7 +3,7 @@
 internal import Control
 internal import Logging
 
-/// Tests whether the HTTP server of a configuration can listen at its address and its socket.
+/// Tests whether the HTTP server of a configuration can listen at its address and its socket, and use its certificate.
 struct ControlCheck {
     let settings: ControlSettings
 

@@ -18,7 +18,7 @@ struct EncoderTrial {
     let subject: String
     /// The number of cores that encoding in real time needs: processor time of the process divided by program time.
     let cores: Double
-    /// The number of cores that this process may use.
+    /// The number of processor cores that are online. Limits for this process, such as those of `taskset`, are ignored.
     static var available: Int { max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))) }
 
     /// Runs the trial. Blocks for as long as the machine needs to encode 3 s of program. Frame size and frame rate come

@@ -61,8 +61,9 @@ struct SourcesTrial {
         decoded.append(Decoded(name: source.name, native: native, cores: spent / length.inSeconds, frame: frame))
     }
 
-    /// The scene with the most sources, among the scenes whose sources were all decoded. Without such a scene, the
-    /// first two decoded sources, the second as an inset. Nil if fewer than two sources were decoded.
+    /// The scene with the most sources, among the scenes that have at least two sources and whose sources were all
+    /// decoded. Without such a scene, the first two decoded sources, the second as an inset. Nil if fewer than two
+    /// sources were decoded.
     var heaviest: SceneLayout? {
         let names = decoded.map(\.name)
         let scenes = configuration.scenes.map(\.layout).filter { $0.sources.allSatisfy(names.contains) }
@@ -70,7 +71,8 @@ struct SourcesTrial {
         return names.count > 1 ? SceneLayout(.pip, Array(names.prefix(2))) : nil
     }
 
-    /// Returns the number of cores that composing the frames of `layout` in real time needs. Blocks.
+    /// Returns the number of cores that composing the frames of `layout` in real time needs; 0 if they could not be
+    /// composed. Blocks.
     func cores(for layout: SceneLayout) -> Double {
         guard let format else { return 0 }
         let frames = layout.sources.compactMap { name in decoded.first { $0.name == name }?.frame }
@@ -116,7 +118,8 @@ private final class TrialSink: SourceSink {
         _ = isEnough.wait(timeout: .now() + .nanoseconds(Int(patience.inNanoseconds)))
     }
 
-    /// The newest frame, and the duration of all frames that were delivered; nil if there was no frame.
+    /// The newest frame, and the time from the first frame's presentation time to the latest one; nil if there was no
+    /// frame.
     var taken: (frame: VideoFrame, length: Duration)? {
         state.withLock { state in
             guard let frame = state.frame, let span = state.span else { return nil }

@@ -64,9 +64,9 @@ enum ArgumentMask {
         }
     }
 
-    /// Returns the bytes of an address that may be secret: user and password, and everything after host and port. In a
-    /// filter graph (`lavfi:`), the value of the first option with the name of a credential, and everything after that
-    /// value, is secret as well.
+    /// Returns the bytes of an address that may be secret; nil if no byte may be. They begin with the user and the
+    /// password or, without these, after the host and the port, and extend to the end. In a filter graph (`lavfi:`),
+    /// the value of the first option with the name of a credential, and everything after that value, is secret as well.
     static func secretRange(in address: [UInt8]) -> Range<Int>? {
         let range = addressRange(in: address)
         let isGraph = String(decoding: address.prefix(6), as: UTF8.self).lowercased() == "lavfi:"
@@ -96,8 +96,8 @@ enum ArgumentMask {
         return path + 1..<address.count
     }
 
-    /// Returns the start of the host part after the `://` that begins at `colon`; nil if there is no `://`. Inside a
-    /// filter, as in `lavfi:movie=rtmp\\://…`, backslashes and quotes may be between the three characters.
+    /// Returns the index after the `://` that begins at `colon`; nil if no `://` begins there. Inside a filter, as in
+    /// `lavfi:movie=rtmp\\://…`, backslashes and quotes may be between the three characters.
     private static func authorityStart(in address: [UInt8], after colon: Int) -> Int? {
         guard address[colon] == UInt8(ascii: ":") else { return nil }
         var slashes = 0

@@ -6,19 +6,20 @@ internal import Media
 /// The exit statuses of the process, with the numbers of `sysexits.h`. They tell a service manager or a script why the
 /// process ended.
 enum ExitStatus: Int32 {
-    /// The work is done, or was done before a signal ended the process.
+    /// The work is done, or a signal ended it cleanly.
     case done = 0
     /// `relay recordings`: recordings are damaged or missing.
     case recordingsIncomplete = 1
-    /// A flag or an address is wrong.
+    /// A flag, an address or the configuration file is wrong, or does not fit the input.
     case usage = 64
-    /// The input cannot be read, or contains no frame.
+    /// The input, or a directory of recordings, cannot be read or contains no frame.
     case inputUnreadable = 66
-    /// No output was ever on air, and no recording was made.
+    /// No output was ever on air, and no recording was made. The status also means that another process uses the socket
+    /// of the HTTP server, that `relay check` found a failure, or that no relay answers `relay ctl`.
     case nothingDelivered = 69
-    /// The encoder failed.
+    /// An encoder or a decoder failed.
     case internalError = 70
-    /// The record directory, or the clip of `relay recordings export`, cannot be written.
+    /// The record directory, or the file that a command makes, cannot be written.
     case cannotRecord = 73
     /// The storage guard, which watches the disk, refused to record, and the channel had nothing else to do.
     case storageRefused = 75

@@ -16,7 +16,8 @@ extension InputOptions {
     private static let reservedNames: Set = ["slate", "mix", "follow"]
 
     /// Whether the program is composed of sources by scenes: it has several inputs, a run-down (a list of segments that
-    /// play one after the other) or overlays. With a run-down or overlays, a single source is enough.
+    /// play one after the other) or overlays. With overlays, one input is enough; with the file of a run-down, none is
+    /// needed.
     var isStudio: Bool { input.count > 1 || runDown != nil || !overlay.isEmpty }
 
     /// Applies the sources of a composed program, and the flags that concern them.
@@ -140,7 +141,8 @@ extension InputOptions {
         }
     }
 
-    /// Reads the specification of an input in `text`.
+    /// Reads the specification of an input in `text`. `number` is the position of its flag among the same flags, from
+    /// 1, for messages; nil if there is only one.
     static func specification(_ text: String, number: Int?) throws(TextFailure) -> InputSpecification {
         let flag = OptionReference("--input", number.map { .number($0) })
         guard !text.isEmpty else { throw TextFailure("\(flag) is empty: name a file, a URL or test:.") }
@@ -152,8 +154,8 @@ extension InputOptions {
     }
 }
 
-/// A scene in the syntax of its flag: `name=layout:source,source`, followed by a `#` with the position of an inset and
-/// the overlays.
+/// A scene in the syntax of its flag: `name=layout:source,source`. After a `#`, options can follow: the position of an
+/// inset, the fit of a split, and overlays.
 struct NamedScene {
     let value: (name: String, layout: SceneLayout)
 

@@ -11,7 +11,7 @@ internal import Upload
 
 extension RecordFormat: ExpressibleByArgument {}
 
-/// The flags of the recorder, and of its storage guard, which watches the free space.
+/// The flags of the recorder, of its storage guard, which watches the free space, and of uploads.
 struct RecordOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Record files into this directory. Created if missing.", valueName: "dir"))
     var record: String?
@@ -205,8 +205,9 @@ struct RecordOptions: ParsableArguments {
         configuration.recording = recording
     }
 
-    /// Adds a recording of each source of `configuration` if `--record-sources` is given; throws if this is not
-    /// possible.
+    /// Adds a recording of each source of `configuration` if `--record-sources` is given, and sets the standby of
+    /// sources with backups to `hot`. Throws if this is not possible, or if `--source-coding encode` is given without
+    /// `--record-sources`.
     func applySources(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard recordSources, configuration.recording != nil else {
             guard sourceCoding == .copy else {
@@ -254,7 +255,7 @@ struct RecordOptions: ParsableArguments {
     }
 
     /// Throws if files must end at certain times of the wall clock but cannot, because the program runs faster than the
-    /// clock, or because a day is not a multiple of the length of a file.
+    /// clock, because the length of a file is given as a size, or because a day is not a multiple of that length.
     func checkAlignment(isPaced: Bool) throws(TextFailure) {
         guard record != nil, segmentAlign == .clock else { return }
         guard isPaced else {
@@ -272,7 +273,8 @@ struct RecordOptions: ParsableArguments {
     private static let usualLength = SegmentLength.duration(.seconds(1800))
     private static let usualReplay = Duration.seconds(10)
 
-    /// The first flag that concerns recording; nil if no such flag was given.
+    /// The first flag that has no effect without `--record` and whose value is not the default; nil if there is no such
+    /// flag. The flags of uploads are checked elsewhere.
     private var given: String? {
         let flags = [
             ("--record-also", recordAlso != nil), ("--record-mount", recordMount != nil),
@@ -311,7 +313,7 @@ struct RecordOptions: ParsableArguments {
 
 /// How the recordings of live sources are encoded.
 enum SourceCodingChoice: String, ExpressibleByArgument, CaseIterable {
-    /// The packets of the sources are copied.
+    /// The packets of the sources are copied. A source whose packets cannot be copied is encoded.
     case copy
     /// The sources are encoded like the program.
     case encode

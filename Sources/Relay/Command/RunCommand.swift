@@ -57,14 +57,14 @@ struct RunCommand: BlockingCommand {
         try run(file)
     }
 
-    /// Runs the channels until all have ended, and ends the process with their status. Flags for the log override the
-    /// log settings in the file.
+    /// Runs the channels until all have ended, and throws their exit status. `--log-format` overrides the file's
+    /// setting; `--verbose` and `--no-status` apply in addition to the file's settings.
     private func run(_ configuration: HostConfiguration) throws {
         let log = configuration.log
         let notifier = ServiceNotifier.take()
         let terminal = Terminal(showsStatus: log.showsStatus && !operation.noStatus)
-        // Without a file there is only one channel, so log lines for people need not contain its name.
         let events = EventLog()
+        // Without a file there is only one channel, so log lines for people need not contain its name.
         let writer = LogWriter(
             format: operation.logFormat ?? log.format ?? .text, namesChannels: configuration.path != nil, events: events
         ) { terminal.log($1, $0) }
@@ -139,7 +139,7 @@ struct RunCommand: BlockingCommand {
         }
     }
 
-    /// Returns the flag that is equivalent to a key of `http` in the file.
+    /// Returns the name, without the hyphens in front, of the flag that is equivalent to a key of `http` in the file.
     private static func flag(of key: String) -> String {
         switch key.prefix(while: { $0 != "[" }) {
         case "address": "http"

@@ -12,7 +12,7 @@ struct ChannelFlags {
         let argument: String
         /// The key that is equivalent to the flag, relative to the channel, such as `encoder.gop` or `outputs`.
         let path: String
-        /// The key of the node that was read, such as `outputs[1]`.
+        /// The key of the node that was read, relative to the channel, such as `outputs[1]`.
         let key: String
         /// The name of the node, if it is an entry of a mapping such as `scenes`.
         let name: String?

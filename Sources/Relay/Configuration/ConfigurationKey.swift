@@ -17,7 +17,7 @@ struct ConfigurationKey {
         case time
         /// `true` if the flag is given, `false` if it is not.
         case isGiven
-        /// A word that selects one of several flags without a value. The word for the default has no flag.
+        /// A word that selects one of several flags without a value. A word without a flag stands for the default.
         case choice([String: String?])
     }
 
@@ -31,7 +31,7 @@ struct ConfigurationKey {
         (self.path, self.flag, self.form) = (path, flag, form)
     }
 
-    /// Whether the key concerns the recording or its retention.
+    /// Whether the key concerns the recording, its retention or its uploads.
     var isOfRecording: Bool { path.hasPrefix("recording.") }
 
     /// All keys except `input`, `inputs` and `outputs`, whose options are ``AddressOption/ofInput`` and
@@ -118,7 +118,8 @@ struct ConfigurationKey {
     /// Keys whose values are mappings of names.
     static let mappings = ["renditions", "scenes", "overlays", "stingers"]
 
-    /// All words that may be keys in a configuration file.
+    /// The words that may be keys in a configuration file, except `http` and the words that are keys only in its
+    /// mapping.
     static let words = Set(
         all.flatMap { $0.path.split(separator: ".").map(String.init) }
             + (AddressOption.ofInput + AddressOption.ofOutput).map(\.key)
@@ -130,8 +131,9 @@ struct ConfigurationKey {
                 "channels", "log", "input", "inputs", "outputs", "address", "format", "verbose", "status",
             ])
 
-    /// Flags for which a channel has no key. Outputs are one list; scenes, overlays, stingers and renditions are
-    /// mappings; the other flags concern the process or the command line.
+    /// Flags that are not in ``all``, except `--input` and `--output`. The addresses of `--rtmp` and `--srt` are
+    /// entries of `outputs` in a file; scenes, overlays, stingers and renditions are mappings; the other flags concern
+    /// the process or the command line.
     static let flagsWithoutKey: Set = [
         "--rendition", "--scene", "--overlay", "--stinger", "--rtmp", "--srt", "--http", "--http-socket",
         "--http-token", "--webhook", "--log-format", "--no-status",

@@ -12,10 +12,10 @@ internal import Studio
 struct ConfiguredChannel {
     /// A live output of the channel.
     struct Output: Hashable {
-        /// The output's text in the file.
+        /// The flag that is equivalent to the output's node in the file: `--output=…`.
         let text: String
-        /// The same text, with the secrets themselves in place of the references to them. So this text changes when a
-        /// secret changes, and it must not be shown.
+        /// The output's address and the values of its options, with the secrets themselves in place of the references
+        /// to them. So this text changes when a secret changes, and it must not be shown.
         let identity: String
     }
 

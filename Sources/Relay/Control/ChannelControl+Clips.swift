@@ -23,8 +23,8 @@ extension ChannelControl {
             end: { [weak self] in try? self?.open().stopClips() })
     }
 
-    /// Returns the recordings that are running: first the program's recording, then the one that is made only for
-    /// clips.
+    /// Returns the running recordings of which clips can be made: first the program's recording, unless it is MPEG-TS,
+    /// then the one that is made only for clips. Throws if the channel is not open, or if the program has no video.
     private func recorded() throws(Refusal) -> [ClipStore.Recorded] {
         let channel = try open()
         guard channel.stream.description.video != nil else {

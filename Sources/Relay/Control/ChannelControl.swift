@@ -51,8 +51,9 @@ final class ChannelControl: ControlledChannel {
 
         /// Adopts a configuration of the recording of the channel `name`.
         mutating func configure(_ recording: ChannelConfiguration.Recording?, of name: String) {
-            // A new directory gets a new store of clips, because clips belong to the directory, like the files.
-            // Otherwise the store is kept: it also knows clips that are being exported or were just recorded.
+            // If the directory or the template of names changes, a new store of clips is made, because clips belong to
+            // the files in the directory. Otherwise the store is kept: it also knows clips that are being exported or
+            // were just recorded.
             if recording?.directory != self.recording?.directory || recording?.template != self.recording?.template {
                 (archive, sources, clips) = (nil, [:], nil)
             }
@@ -91,7 +92,7 @@ final class ChannelControl: ControlledChannel {
     }
 
     /// Begins a new run of the channel, and returns its number. From now on, reports of earlier runs are ignored. So
-    /// the new run need not wait for an earlier run that cannot end because of a disk.
+    /// the new run need not wait for an earlier run that cannot end because a disk does not answer.
     func begin() -> Int {
         state.withLock { state in
             state.run += 1

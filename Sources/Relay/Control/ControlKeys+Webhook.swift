@@ -25,7 +25,7 @@ extension ControlKeys.Webhook {
 }
 
 extension ControlKeys {
-    /// The minimum length of a secret; shorter secrets could be guessed.
+    /// The minimum length of a signing secret, in bytes; shorter secrets could be guessed.
     private static let shortestSecret = 12
 
     /// Checks `written`, and converts it to settings. `name` is the webhook's key.

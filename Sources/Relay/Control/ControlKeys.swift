@@ -117,7 +117,8 @@ struct ControlKeys: Equatable {
         return trimmed
     }
 
-    /// The default path of the socket, in the runtime directory that systemd creates for the service.
+    /// The default path of the socket, in the runtime directory that systemd creates for the service; nil if there is
+    /// no such directory.
     static var standardSocket: String? {
         getenv("RUNTIME_DIRECTORY").map { String(cString: $0) }.flatMap { directories in
             directories.split(separator: ":").first.map { "\($0)/relay.sock" }

@@ -3,8 +3,8 @@
 internal import Channel
 internal import Control
 
-/// Tests the address of an output before it is added: whether the address is valid, and whether a server answers.
-/// Blocks.
+/// Tests the address of an output before it is added: whether the address is valid, and then, depending on the kind of
+/// output, its host name, its server, its port or its directory. Blocks.
 struct OutputCheck {
     private let resources: HostResources
 

@@ -7,7 +7,8 @@ internal import Networking
 
 /// Access to the HTTP API of a running relay, for commands.
 struct ControlAPI: Sendable {
-    /// Why a request failed: relay refused it and gave a reason, or no server answered.
+    /// Why a command failed. For example, relay refused a request and gave a reason, no server answered, or a file
+    /// could not be written.
     struct Failure: Error, CustomStringConvertible {
         let status: ExitStatus
         /// One line per error, without secrets.
@@ -42,7 +43,7 @@ struct ControlAPI: Sendable {
         let errors: [String]?
     }
 
-    /// The time limit of a request. The slowest requests are to start a recording and to test an address.
+    /// The time limit of a request by ``ask(_:_:_:)``. The slowest such requests start a recording or test an address.
     private static let patience = Duration.seconds(40)
     private static let mostBytes = 32 << 20
 
@@ -74,7 +75,7 @@ struct ControlAPI: Sendable {
     }
 
     /// Sends a GET request for `path`. Passes the bytes of the response to `take` as they arrive, until `take` returns
-    /// false.
+    /// false. `length` is the length of the whole body in bytes; nil if it is unknown.
     func stream(
         _ path: String, headers: [(name: String, value: String)] = [],
         _ take: (_ bytes: [UInt8], _ length: Int64?) async throws -> Bool

@@ -71,7 +71,7 @@ struct CtlExportJob {
     let options: CtlOptions
 
     /// Calls `ask`, which requests an export. Waits until the export is done, downloads its file if ``output`` names
-    /// one, and prints where the file is.
+    /// one, and prints where the file is or, with `--json`, relay's description of the job.
     func make(_ api: ControlAPI, _ ask: () async throws -> ControlAPI.Answer) async throws {
         if let output, access(output, F_OK) == 0 {
             throw ControlAPI.Failure(.cannotRecord, "\(output) exists; name another file.")

@@ -80,7 +80,7 @@ extension CtlSubcommand {
         }
     }
 
-    /// Prints the response: unchanged if JSON was requested, otherwise as `text`.
+    /// Prints the response: as JSON if that was requested, otherwise as `text`.
     func put<Answer: Decodable>(_ answer: ControlAPI.Answer, as type: Answer.Type, _ text: (Answer) -> String) throws {
         Terminal.put(options.json ? answer.text + "\n" : text(try answer.decoded(type)), to: 1)
     }

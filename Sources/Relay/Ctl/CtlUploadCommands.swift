@@ -3,7 +3,7 @@
 internal import ArgumentParser
 internal import Media
 
-/// `relay ctl upload`: commands for files that wait for `--upload` or `--on-segment`.
+/// `relay ctl upload`: commands for the uploads by `--upload` or `--on-segment`.
 struct CtlUploadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upload", abstract: "Lists uploads, queues them again, or gives one up.",

@@ -11,7 +11,7 @@ struct EventStreamParser {
         var id: String?
     }
 
-    /// The maximum length of a line in bytes; relay's events are shorter.
+    /// The maximum length of a line in bytes; the rest of a longer line is ignored. relay's events are shorter.
     private static let longestLine = 4 << 20
 
     private var line: [UInt8] = []

@@ -20,7 +20,7 @@ struct DiagnoseCommand: AsyncParsableCommand {
             Exit status: 0 done, 64 wrong flags, 73 the file cannot be written.
             """)
 
-    /// The configuration file that is read if the command line names none.
+    /// The configuration file that is read, if it is readable and the command line names none.
     private static let standardFile = "/etc/relay/relay.yaml"
 
     @OptionGroup var place: CtlPlace

@@ -24,7 +24,8 @@ struct DiagnosticReport {
         return all.map { ($0.name, secrets.scrubbing($0.text)) }
     }
 
-    /// Adds the configuration file at `path`, without comments and without possible secrets.
+    /// Adds the configuration file at `path`, without comments and without possible secrets, and the errors in it. If
+    /// there is no file or it cannot be read, adds a note.
     mutating func readConfiguration(_ path: String?) {
         guard let path else {
             notes.append("no configuration file: --config names it")
@@ -49,7 +50,8 @@ struct DiagnosticReport {
         }
     }
 
-    /// Adds the state of the running relay, which `api` asks for it. Returns the relay's directories of recordings.
+    /// Asks the running relay through `api` for its state, and adds the responses. Returns the directories in which
+    /// relay records; empty if it does not answer.
     mutating func ask(_ api: ControlAPI) async -> [String] {
         struct Storage: Decodable { let directory: String? }
         struct Channel: Decodable {

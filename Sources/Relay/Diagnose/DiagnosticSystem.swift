@@ -10,7 +10,8 @@ internal import Networking
 enum DiagnosticSystem {
     private static let processors = "/proc/cpuinfo"
 
-    /// The versions of relay and the system, and processors, memory, limits and network interfaces.
+    /// The versions of relay and the system, and the processors, memory, load, limits, network interfaces and video
+    /// devices.
     static var text: String {
         var lines = ["relay \(RelayVersion.text)", "time \(UTCTime.now.extended)"]
         lines += field("PRETTY_NAME", in: "/etc/os-release", separator: "=").map { ["system \($0)"] } ?? []
@@ -30,7 +31,7 @@ enum DiagnosticSystem {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// The limits, memory, threads, open files and loaded libraries of each running relay.
+    /// The state, limits, memory, threads, open files and loaded libraries of each running relay, except this process.
     static var processes: String {
         let own = "\(getpid())"
         let relays = names(in: "/proc").filter { $0 != own && read("/proc/\($0)/comm")?.hasPrefix("relay") == true }
@@ -98,7 +99,8 @@ enum DiagnosticSystem {
         ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted()
     }
 
-    /// Returns the value in the first line of the file `path` that begins with `key`.
+    /// Returns the text after `separator` in the first line of the file `path` that begins with `key`; nil if there is
+    /// no such line.
     private static func field(_ key: String, in path: String, separator: Character) -> String? {
         let line = read(path)?.split(separator: "\n").first { $0.hasPrefix(key) }
         return line?.split(separator: separator, maxSplits: 1).dropFirst().first.map {

@@ -19,7 +19,7 @@ struct MaskedConfiguration {
         .union(ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["http", "role", "token"])
     /// Keys whose values are entirely secret.
     private static let secretKeys: Set = ["token", "secret", "header"]
-    /// The minimum length of a text that is recorded as secret. Shorter texts are common words.
+    /// The minimum length of a part of a masked text that is recorded as secret. Shorter parts are common words.
     private static let shortestPiece = 8
 
     private let references: SecretReferences
@@ -76,7 +76,7 @@ struct MaskedConfiguration {
             + String(decoding: bytes[range.upperBound...], as: UTF8.self)
     }
 
-    /// Records the values of the references in `value` as secret.
+    /// Records the values of the references in `value` as secret, except values of fewer than four characters.
     private mutating func noteReferences(in value: String) {
         for match in value.matches(of: /\$\{[^}]*\}/) {
             if let secret = try? references.expand(String(match.output)), secret.count > 3 { secrets.insert(secret) }

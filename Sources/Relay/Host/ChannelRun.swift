@@ -36,7 +36,8 @@ final class ChannelRun: Sendable {
     }
 
     private static let longestWait = Duration.seconds(30)
-    /// When a channel has been on air for this long, its earlier failures no longer count.
+    /// If an attempt has lasted longer than this, from the beginning of its opening to its end, earlier failures no
+    /// longer count.
     private static let stableTime = Duration.seconds(60)
     /// How long to wait for a port that another output has not released yet.
     private static let portPatience = Duration.seconds(5)
@@ -47,7 +48,7 @@ final class ChannelRun: Sendable {
     /// The number that ``control`` has given to this run.
     private let number: Int
     /// Whether the channel was started together with the process. If it was, and its configuration does not fit its
-    /// input, the channel ends instead of trying again.
+    /// input at the first attempt, the channel ends instead of trying again.
     private let isFirst: Bool
     /// Whether the channel is reopened after a failure.
     private let isLasting: Bool
@@ -61,9 +62,9 @@ final class ChannelRun: Sendable {
     private let over = DispatchGroup()
 
     /// Creates the run of a channel, but does not start it. With `isFirst`, a channel whose configuration does not fit
-    /// its input ends; otherwise it is tried again, because the configuration may have fitted before. Without
-    /// `isLasting`, the channel is opened only once. If this run replaces another one, `control` is that run's control,
-    /// so that operators' changes remain in effect; otherwise it is nil.
+    /// its input at the first attempt ends; otherwise it is tried again, because the configuration may have fitted
+    /// before. Without `isLasting`, the channel is opened only once. If this run replaces another one, `control` is
+    /// that run's control, so that operators' changes remain in effect; otherwise it is nil.
     init(
         _ plan: ConfiguredChannel, isFirst: Bool, isLasting: Bool = true, control: ChannelControl? = nil,
         resources: HostResources, logger: Logger
@@ -199,7 +200,8 @@ final class ChannelRun: Sendable {
         idleRetention.second.configure(recording?.second)
     }
 
-    /// Returns the configuration with which the channel is opened next; nil if the channel must end.
+    /// Returns the configuration with which the channel is opened next, and the object that can cancel this opening;
+    /// nil if the channel must end.
     private func begin() -> (ConfiguredChannel, ChannelOpening)? {
         let opening = ChannelOpening()
         control.closed(.opening, by: number)

@@ -41,7 +41,7 @@ final class Host: Sendable {
     /// Runs reloads, one at a time.
     private let reloading = DispatchQueue(label: "relay.reload")
 
-    /// How long to wait until a channel has ended before another one replaces it.
+    /// How long a reload waits for the end of a channel that it removes or replaces.
     private static let patience = Duration.seconds(15)
 
     let resources = HostResources()
@@ -63,8 +63,9 @@ final class Host: Sendable {
         logger = Logger(label: "relay")
     }
 
-    /// Runs the channels of `configuration`, and returns when all have ended. Meanwhile it handles signals: SIGHUP
-    /// reloads the configuration file, if there is one.
+    /// Runs the channels of `configuration`, and handles signals meanwhile: SIGHUP reloads the configuration file, if
+    /// there is one. Returns the exit status when all channels have ended. If the process is asked to end, does not
+    /// wait for channels that are still being opened.
     func run(_ configuration: HostConfiguration) -> ExitStatus {
         let path = configuration.path
         self.path.withLock { $0 = path }
@@ -207,8 +208,8 @@ extension Host {
 // MARK: Signals
 
 extension Host {
-    /// Watches signals. SIGUSR1 begins a new file in each recording. SIGUSR2 retries the outputs that have given up.
-    /// The signals in `ending` ask the process to end, cleanly or at once: see ``EndRequests``.
+    /// Watches signals. SIGUSR1 begins a new file in each recording. SIGUSR2 retries the outputs that have given up or
+    /// were refused. The signals in `ending` ask the process to end, cleanly or at once: see ``EndRequests``.
     private func watchSignals(ending: [CInt]) -> ProcessSignals {
         var signals = ProcessSignals(queue: queue)
         signals.watch(SIGUSR1) { for channel in self.openChannels { channel.cutRecording() } }
@@ -279,7 +280,8 @@ extension Host {
             defer { state.ticks += 1 }
             return state.ticks
         }
-        // Without a terminal the status goes to the log, once a minute. People read a log later, so this is enough.
+        // If no status is drawn on a terminal, the status goes to the log, once a minute. People read a log later, so
+        // this is enough.
         guard !terminal.showsStatus, ticks > 0, ticks % 60 == 0 else { return }
         for (name, block) in blocks { log("status: \(block.line)", of: name, as: ControlEvent.statusLine) }
     }
@@ -360,6 +362,6 @@ private enum ReloadFailure: Error {
     case none
     /// The process is ending.
     case ending
-    /// The file's errors, one per line.
+    /// Why the file is not applied: its errors, or a lack of file descriptors, one per line.
     case refused([String])
 }

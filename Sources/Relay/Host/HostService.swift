@@ -13,9 +13,9 @@ internal import Synchronization
 /// The service manager's view of a channel.
 struct ServedChannel {
     var name: String
-    /// The channel's status while it is open; nil while it is being opened, or waits to be reopened.
+    /// The channel's status while it is open; nil while it is being opened, waits to be reopened, or has ended.
     var status: ChannelStatus?
-    /// Whether opening the channel has succeeded or failed at least once.
+    /// Whether the channel could not be opened, or went off air again, at least once.
     var wasTried: Bool
     /// Whether the channel has ended.
     var isOver: Bool
@@ -44,7 +44,7 @@ final class HostService: Sendable {
     static let patience = Duration.seconds(5)
     /// The interval of checks until the service is up.
     private static let impatience = Duration.milliseconds(100)
-    /// The watchdog's interval if there is no service manager, but only the file `heartbeat`.
+    /// The watchdog's interval if no service manager supervises the process, and only the file `heartbeat` is updated.
     private static let usualInterval = Duration.seconds(10)
 
     private let notifier: ServiceNotifier?
@@ -117,7 +117,7 @@ final class HostService: Sendable {
         if let file { unlink(file) }
     }
 
-    /// Checks all channels, and reports changes.
+    /// Checks all channels, reports changes to the service manager, and feeds the watchdog.
     func look() {
         let channels = channels()
         let (isReady, isStopping) = state.withLock { ($0.isReady, $0.isStopping) }

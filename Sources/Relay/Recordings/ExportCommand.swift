@@ -94,7 +94,7 @@ struct RecordingsExportCommand: BlockingCommand {
         }
     }
 
-    /// Exports one clip for each range.
+    /// Exports one clip for each range or, with `--join`, one clip of all ranges.
     private func export(
         _ contents: RecordingArchive.Contents, _ ranges: [Range<Int64>], of channel: String?
     ) throws -> ExitStatus {

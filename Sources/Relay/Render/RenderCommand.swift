@@ -10,8 +10,8 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// `relay render`: makes a file from a run-down (a list of segments that play one after the other), faster than real
-/// time.
+/// `relay render`: makes a file from a run-down (a list of segments that play one after the other), as fast as
+/// possible.
 struct RenderCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "render", abstract: "Makes an MP4 of a run-down, as fast as it goes.",
@@ -78,8 +78,8 @@ struct RenderCommand: BlockingCommand {
         do {
             try RenderOutput.check(output, of: configuration, in: show, replaces: force)
             let length = try RenderLength(configuration)
-            // The signals are intercepted before the job creates files, so that a signal cannot end the process before
-            // the files are removed.
+            // The signals are intercepted before the job creates files, so that the first signal cannot end the process
+            // before the files are removed.
             let signals = HeldSignals()
             let job = try RenderJob(&configuration, length: length, output: output, replaces: force)
             let result = try job.run(

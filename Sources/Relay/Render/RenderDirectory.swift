@@ -11,7 +11,8 @@ final class RenderDirectory {
     let path: String
     private let descriptor: CInt
 
-    /// The age, in seconds, below which a directory is not removed. It may be in use, although it is not locked yet.
+    /// How long, in seconds, a directory must have been unchanged before it is removed as a leftover. A newer directory
+    /// may be in use although it is not locked yet.
     private static let youth = 60
 
     /// Creates a directory beside `output`, and removes directories that killed runs have left. Blocks on the disk.
@@ -33,7 +34,8 @@ final class RenderDirectory {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Removes the directories of runs that were killed.
+    /// Removes the directories beside `output` that killed runs have left, if they have not changed for `youth`
+    /// seconds.
     static func removeLeftovers(of output: String, olderThan youth: Int = youth) {
         for path in FinishedFile.hiddenPaths(of: output) {
             let descriptor = open(path)

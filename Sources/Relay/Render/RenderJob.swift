@@ -16,7 +16,7 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// Makes a file from a run-down. A channel without a clock plays the run-down, and records it in a hidden directory
+/// Makes a file from a run-down. A channel plays the run-down as fast as possible, and records it in a hidden directory
 /// beside the file. When the show is complete, the recording gets the name of the file. The directory is removed in any
 /// case.
 final class RenderJob {

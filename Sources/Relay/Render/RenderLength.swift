@@ -9,11 +9,13 @@ internal import Studio
 
 /// Finds out how long the show of a run-down is.
 struct RenderLength {
-    /// The show's length; nil if the length of one of its files is unknown.
+    /// The show's length, at most `--duration`. Nil if `--duration` is not given and the length of a part of the show
+    /// is unknown.
     let duration: Duration?
 
-    /// Opens each file of the run-down to read its length. Blocks on the disk. Throws ``ChannelFailure`` for a file
-    /// that cannot be shown, and for a show without an end.
+    /// Opens each file of the run-down to read its length. May also open the first input to read its frame rate. Blocks
+    /// on the disk. Throws ``ChannelFailure`` for a file that cannot be opened and, unless `--duration` is given, for a
+    /// show without an end.
     init(_ configuration: ChannelConfiguration) throws(ChannelFailure) {
         var total: Duration? = .zero
         let runDown = configuration.runDown
@@ -37,8 +39,9 @@ struct RenderLength {
         duration = configuration.duration.map { limit in total.map { min($0, limit) } ?? limit } ?? total
     }
 
-    /// Returns the frame rate that converts lengths in frames to time: from the flags, or from the first input, or from
-    /// the first file. Returns nil if no segment's length is a number of frames.
+    /// Returns the frame rate that converts lengths in frames to time: from the flags, or from the first input, or,
+    /// without inputs, from the first file. Returns nil if no segment's length is a number of frames, or if the rate is
+    /// unknown.
     private static func rate(_ configuration: ChannelConfiguration) throws(ChannelFailure) -> FrameRate? {
         let segments = configuration.runDown?.segments ?? []
         guard segments.contains(where: \.isCounted) else { return nil }

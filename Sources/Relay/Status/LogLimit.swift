@@ -49,10 +49,10 @@ struct LogLimit {
 
     /// How many lines of a cause are written in an interval.
     static let most = 10
-    /// The length of an interval. It begins with the first line of a cause.
+    /// The length of an interval, which begins with the first line of a cause.
     static let interval = Duration.seconds(10)
-    /// How many causes are counted separately; beyond this number, all lines of a level count as one cause. The limit
-    /// is necessary because clients could otherwise fill the memory with ever new texts.
+    /// How many causes are counted separately; beyond this number, all lines of a level with another cause count as one
+    /// cause. The limit is necessary because clients could otherwise fill the memory with ever new texts.
     static let mostCauses = 1000
 
     private var intervals: [Cause: Interval] = [:]

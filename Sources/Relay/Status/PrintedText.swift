@@ -27,8 +27,9 @@ enum PrintedText {
         return isAmbiguous ? quoted(text) : escaped(text)
     }
 
-    /// Returns the JSON `text` with escapes in place of all control characters, including those outside of ASCII (RFC
-    /// 8259, 7).
+    /// Returns the JSON `text` with escapes in place of the control characters outside of ASCII (RFC 8259, 7). Control
+    /// characters of ASCII remain: an encoder has escaped those below U+0020 in strings, and the line feeds between
+    /// values are needed.
     static func json(_ text: String) -> String {
         replacing(in: text, where: { isControl($0) && !$0.isASCII }) { scalar in
             let digits = String(scalar.value, radix: 16)
@@ -68,8 +69,8 @@ enum PrintedText {
         }
     }
 
-    /// Whether `scalar` is a control character or a line separator, or changes the direction of writing (Unicode
-    /// Standard Annex 9). All of these are in the basic multilingual plane.
+    /// Whether `scalar` is a control character, a line separator or a byte order mark, or changes the direction of
+    /// writing (Unicode Standard Annex 9). All of these are in the basic multilingual plane.
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0: true

@@ -21,7 +21,7 @@ final class Terminal: Sendable {
         var isDrawQueued = false
     }
 
-    /// Whether standard error is a terminal, on which a status block can be drawn.
+    /// Whether a status block is drawn: it was requested, and standard error is a terminal.
     let showsStatus: Bool
 
     private let state = Mutex(State())
@@ -84,8 +84,8 @@ final class Terminal: Sendable {
         Self.putUnescaped(erase + notice + line + "\n" + Self.fitted(block))
     }
 
-    /// Writes the lines of `text`, with escapes in place of control characters. Blocks for as long as the reader does
-    /// not read.
+    /// Writes the lines of `text`, with escapes in place of control characters other than line feeds and tabs. Blocks
+    /// for as long as the reader does not read.
     static func put(_ text: String, to descriptor: Int32 = STDERR_FILENO) {
         putUnescaped(PrintedText.lines(text), to: descriptor)
     }

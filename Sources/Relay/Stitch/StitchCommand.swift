@@ -134,7 +134,7 @@ struct StitchCommand: BlockingCommand {
         throw ExitStatus.cannotRecord.code
     }
 
-    /// Prints why the command ended, and returns its exit status.
+    /// Prints why the command ended, and returns its exit status. Throws errors of other kinds again.
     private func ending(_ error: any Error, _ signals: HeldSignals) throws -> ExitCode {
         let status: ExitStatus
         switch error {

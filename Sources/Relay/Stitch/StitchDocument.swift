@@ -8,8 +8,9 @@ internal import Stitcher
 struct StitchDocument: Encodable {
     struct Clip: Encodable {
         let file: String
-        /// The clip's start in its file. Like the clip's length, `milliseconds`, it is in milliseconds.
+        /// The clip's start in its file, in milliseconds.
         let from: Int64
+        /// The clip's length, in milliseconds.
         let milliseconds: Int64
         let copiedFrames: Int
         let encodedFrames: Int
@@ -17,10 +18,11 @@ struct StitchDocument: Encodable {
         let copiesAudio: Bool
         /// Why no packet of the clip's audio is copied; nil if some packets are copied, or if the result has no audio.
         let audioReason: String?
-        /// By how many microseconds the clip's frames are later than the frame rate requires. The frames are moved so
-        /// that the clip's audio can be copied.
+        /// By how many microseconds the clip's frames are later than the frame rate requires; negative if they are
+        /// earlier. The frames are moved so that the clip's audio can be copied.
         let moved: Int64
-        /// Why none of the clip's frames is copied; empty if some frames are copied.
+        /// Why none of the clip's frames is copied; empty if some frames are copied, or if the clip contains no whole
+        /// GOP.
         let reasons: [String]
         let notes: [String]
 

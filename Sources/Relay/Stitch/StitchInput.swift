@@ -12,8 +12,9 @@ enum StitchInput {
     static let options = ["from", "to", "transition", "audio-offset", "title"]
     private static let lengths = Duration.zero...Duration.seconds(1_000_000)
 
-    /// Reads a clip. `transition` is the clip's transition unless `text` contains one. The text after a `#` is read as
-    /// options only if it begins with the name of an option and `=`, because a file name may contain any character.
+    /// Reads a clip. `transition` is the clip's transition unless `text` contains one. The text after the last `#` is
+    /// read as options only if it begins with the name of an option and `=`, because a file name may contain any
+    /// character.
     static func clip(_ text: String, transition: StitchTransition?) throws -> StitchClip {
         guard let mark = text.lastRange(of: "#"),
             options.contains(where: { text[mark.upperBound...].hasPrefix($0 + "=") })

@@ -90,7 +90,7 @@ struct StitchOptions: ParsableArguments {
         return min(1 << 30, (space?.capacity ?? 0) / 10)
     }
 
-    /// File name extensions of containers that relay cannot write.
+    /// File name extensions of containers that `relay stitch` cannot write.
     private static let others: Set<String> = [
         "mkv", "webm", "ts", "m2ts", "mts", "flv", "avi", "mpg", "mpeg", "wmv", "mxf", "ogg", "ogv", "gif",
     ]

@@ -26,8 +26,8 @@ struct StitchProject: NodeReader {
         [".yaml", ".yml", ".json"].contains { path.lowercased().hasSuffix($0) }
     }
 
-    /// Reads the clips of the project at `path`. `transition` is the transition of clips that have none. Blocks on the
-    /// disk. Throws all errors in the project at once.
+    /// Reads the clips of the project at `path`. `transition` is for clips if neither they nor the project name a
+    /// transition. Blocks on the disk. Throws all errors in the project at once.
     static func read(_ path: String, transition: StitchTransition?) throws(ConfigurationFailure) -> [StitchClip] {
         let text = try ConfigurationNode.text(at: path)
         var reader = StitchProject(path: path, transition: transition)
