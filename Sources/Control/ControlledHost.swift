@@ -8,23 +8,24 @@ package import Studio
 
 /// The HTTP server's view of the process: its state and its commands. Any thread may call it.
 package protocol ControlledHost: Sendable {
-    /// The channels' names, in the order of the configuration.
+    /// The channels' names, in the order in which the channels were last started.
     var channels: [String] { get }
     /// Returns the channel of this name; nil if it does not exist. Returns at once.
     func channel(_ name: String) -> (any ControlledChannel)?
-    /// Reads the configuration file again, and returns how many channels have changed. Blocks while channels open ports
-    /// and directories.
+    /// Reads the configuration file again, and returns how many channels have changed. Blocks while channels end, and
+    /// while ports and directories are opened.
     func reload() throws(Refusal) -> Int
     /// The jobs that export clips from recordings.
     var exports: ExportJobs { get }
     /// Begins a job that exports a clip. Blocks on the disk.
     func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob
     /// Plans the export of several clips as one file: which parts would be copied, and which would be re-encoded.
-    /// Writes nothing. Blocks on the disk, for at most 5 s.
+    /// Writes nothing. Blocks on the disk; throws if inspecting the clips takes longer than 5 s.
     func planExport(_ request: ExportRequest) throws(Refusal) -> ExportPlan
     /// The number of wrong stream keys, stream IDs and passphrases that clients have presented, by protocol.
     var wrongStreamKeys: [String: UInt64] { get }
-    /// Tests an output's address without going live. Blocks for at most 15 s.
+    /// Tests an output's address, and its backup address if it has one, without going live. Blocks for at most 25 s for
+    /// each address.
     func check(_ address: String) -> AddressCheck
 }
 
@@ -47,8 +48,8 @@ package protocol ControlledChannel: Sendable {
     /// once.
     func program() throws(Refusal) -> Director
 
-    /// Adds a live output and returns its name. The address has the same form as on the command line. If the output
-    /// listens, the call blocks until its port is open.
+    /// Adds a live output and returns its name. The address has the same form as on the command line. Blocks on the
+    /// disk and, if the output listens, until its port is open.
     func addOutput(_ address: String) throws(Refusal) -> String
     /// Gives an output another address or other options, under the same name. Blocks like ``addOutput(_:)``.
     func replaceOutput(_ name: String, by address: String) throws(Refusal)
@@ -56,10 +57,11 @@ package protocol ControlledChannel: Sendable {
     func removeOutput(_ name: String) throws(Refusal)
     /// Takes an output off air, or puts it on air again. Returns at once.
     func setPaused(_ isPaused: Bool, output name: String) throws(Refusal)
-    /// Makes an output connect now, instead of at the time of its next attempt. Returns at once.
+    /// Makes an output connect now if it waits for its next attempt, was refused, or has given up. Returns at once.
     func retryOutput(_ name: String) throws(Refusal)
 
-    /// Starts the recording, in each of its directories. Blocks until they have answered, for at most 32 s.
+    /// Starts the recording, in each of its directories. Blocks until they have answered: for at most 32 s, unless a
+    /// file system hangs.
     func startRecording() throws(Refusal)
     /// Stops the recording; ``startRecording()`` starts it again. Returns at once.
     func stopRecording() throws(Refusal)
@@ -96,13 +98,14 @@ package struct AddressCheck: Sendable, Codable, Equatable {
     package struct Step: Sendable, Codable, Equatable {
         /// The result of one step of the test.
         package enum State: String, Sendable, Codable {
-            /// The step succeeded.
+            /// The step succeeded, or found only a possible problem.
             case ok
             /// The step failed.
             case failed
         }
 
-        /// The step's name: `address`, `reach` or `port`.
+        /// The step's name: `address` for the form of the address, `reach` for the place that it names, or `backup` for
+        /// the place that the backup address names.
         package var name: String
         /// The result of the step.
         package var state: State
@@ -116,7 +119,7 @@ package struct AddressCheck: Sendable, Codable, Equatable {
 
     /// Whether an output with this address would probably work.
     package var isUsable: Bool
-    /// The steps of the test, in order. The test ends with the first step that fails.
+    /// The steps of the test, in order. The test ends if the first step, `address`, fails.
     package var steps: [Step]
 
     /// A result with these steps.

@@ -70,8 +70,8 @@ final class PreviewRoutes: Sendable {
         }
     }
 
-    /// Returns the newest keyframe as a JPEG. It is decoded once for all clients that request it within a second. Only
-    /// one image is decoded at a time, so that no client can keep the processor busy.
+    /// Returns the newest keyframe as a JPEG. It is decoded once for all clients that request the same width within a
+    /// second. Only one image is decoded at a time, so that no client can keep the processor busy.
     private func snapshot(_ request: ControlRequest) async throws -> Response {
         let name = try request.parameter("channel")
         let width = try request.integer("width", in: Snapshot.widths)

@@ -9,7 +9,7 @@ struct MetricsSnapshot: Sendable {
     var version: String
     /// The number of requests with a wrong token.
     var failedLogins: Int
-    /// The number of wrong stream keys, by protocol.
+    /// The number of wrong stream keys, stream IDs and passphrases, by protocol.
     var wrongStreamKeys: [String: UInt64] = [:]
     /// How many times a server stopped accepting connections because few descriptors were free.
     var acceptPauses: UInt64 = 0

@@ -67,7 +67,8 @@ struct ProcessUsage: Sendable {
     /// A usage in which all values are 0.
     init() {}
 
-    /// The current usage; nil if the system does not report it. Reads three files under `/proc`.
+    /// The current usage; nil if the system does not report it. Reads `/proc/self/stat`, and counts the entries of
+    /// `/proc/self/fd`.
     static var now: ProcessUsage? {
         // proc(5): the second field is a name in parentheses, which may contain any character; the third field follows
         // the last parenthesis.

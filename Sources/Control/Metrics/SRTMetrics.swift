@@ -75,7 +75,7 @@ enum SRTMetrics {
         ) { Double($0.latencyMilliseconds) / 1000 },
     ]
 
-    /// A metric with one of libsrt's values for each output.
+    /// A metric with one of libsrt's values for each SRT output.
     private static func output(
         _ name: String, _ kind: MetricFamily.Kind, _ help: String,
         _ value: @escaping @Sendable (SRTStatistics) -> Double?

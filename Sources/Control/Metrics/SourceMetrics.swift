@@ -21,8 +21,8 @@ enum SourceMetrics {
     private static let closed = "closed"
     private static let all = SourceStatus.State.allCases.map(\.rawValue) + [closed]
 
-    /// Returns the sources with their names. If there are several inputs, these are the names of the inputs; otherwise,
-    /// the names of the command-line flags.
+    /// Returns the sources with their names. If the channel selects one of several inputs, these are the names of the
+    /// inputs; otherwise, the input is called `input`. The separate audio input is called `audio-input`.
     static func named(_ status: ChannelStatus) -> [Named] {
         if let parts = status.parts { return named(status.sources, of: parts) }
         let names = (status.selection?.inputs ?? ["input"]) + ["audio-input"]
@@ -33,7 +33,8 @@ enum SourceMetrics {
     }
 
     /// Returns the inputs of a program with several sources, with their names. A source's first input has the source's
-    /// name. The name of a backup input consists of the source's name and its own.
+    /// name. The name of a backup input consists of the source's name and its own. The separate audio input is called
+    /// `audio`.
     private static func named(_ sources: [SourceStatus], of parts: [PartStatus]) -> [Named] {
         let names = parts.flatMap { part -> [(name: String, isOpen: Bool)] in
             guard let selection = part.selection else { return [(part.name, true)] }

@@ -7,13 +7,14 @@ internal import Synchronization
 /// Runs blocking work outside of Swift concurrency's threads, and limits the number of concurrent calls. Requests of
 /// viewers and commands of operators use different instances, so that one cannot use up the calls of the other.
 final class Blocking: Sendable {
-    /// For commands of operators that open ports and connections.
+    /// For commands of operators that can take long, such as those that open ports and connections or start a
+    /// recording.
     static let control = Blocking("relay.control.work", qos: .default)
-    /// For lists and files of recordings. If a disk does not answer, it delays only these requests.
+    /// For lists and files of recordings, clips and exports. If a disk does not answer, it delays only these requests.
     static let disk = Blocking("relay.control.disk", qos: .utility)
     /// For thumbnails of recordings. A web page requests many of them at once.
     static let thumbnails = Blocking("relay.control.thumbnails", qos: .utility)
-    /// For commands that change recordings, exports and run-downs.
+    /// For commands that change recordings, clips, exports, run-downs and overlays.
     static let changes = Blocking("relay.control.changes", qos: .default)
 
     /// For encoding still images. This work uses only the processor.

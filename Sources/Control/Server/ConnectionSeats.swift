@@ -32,8 +32,8 @@ final class ConnectionSeats: Sendable {
     /// Seats for `limit` connections.
     init(_ limit: Int) { self.limit = limit }
 
-    /// Takes a seat for `channel` until it is closed. If no seat is free and no connection is idle, `channel` gets an
-    /// extra seat; the server limits the number of extra seats.
+    /// Takes a seat for `channel` until it is closed. If no seat is free and no connection may be closed, `channel`
+    /// gets an extra seat; the server limits the number of extra seats.
     func enter(_ channel: any Channel) {
         let network = ClientNetwork(channel.remoteAddress?.ipAddress ?? "")
         let evicted = state.withLock { state in

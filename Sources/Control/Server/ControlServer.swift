@@ -26,7 +26,8 @@ package final class ControlServer: Sendable {
     /// Why the server cannot listen, in a sentence.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
-        /// Whether another process already listens at the same address or socket.
+        /// Whether another process already listens at the same socket or, in the result of a ``Trial``, at the same
+        /// address.
         package var isInUse = false
     }
 

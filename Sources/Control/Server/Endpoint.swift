@@ -29,7 +29,7 @@ struct Endpoint: Sendable {
         self.action = action
     }
 
-    /// Whether this endpoint's path matches `path`.
+    /// Whether this endpoint's path matches `path`, which must not contain the base path.
     func isAt(_ path: String) -> Bool {
         let (words, asked) = (self.path.split(separator: "/"), path.split(separator: "/"))
         return words.count == asked.count && zip(words, asked).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
@@ -54,10 +54,10 @@ struct ControlRequest: Sendable {
         return text
     }
 
-    /// Returns the last value of `name` in the query; nil if the query does not contain it.
+    /// Returns the first value of `name` in the query; nil if the query does not contain it.
     func query(_ name: String) -> String? { request.uri.queryParameters.get(name) }
 
-    /// Returns a number from the query, which must be in `range`.
+    /// Returns a number from the query, which must be in `range`; nil if the query does not contain it.
     func number(_ name: String, in range: ClosedRange<Double>) throws(Refusal) -> Double? {
         guard let text = query(name) else { return nil }
         guard let number = Double(text), range.contains(number) else {
@@ -66,7 +66,7 @@ struct ControlRequest: Sendable {
         return number
     }
 
-    /// Returns an integer from the query, which must be in `range`.
+    /// Returns an integer from the query, which must be in `range`; nil if the query does not contain it.
     func integer(_ name: String, in range: ClosedRange<Int>) throws(Refusal) -> Int? {
         guard let text = query(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {

@@ -95,7 +95,7 @@ final class Webhook: Sendable {
     }
 
     /// Tries to deliver the first waiting event. Returns how long to wait before the next attempt; nil if no event
-    /// waits.
+    /// waits, or if the webhook's task was cancelled.
     private func deliver() async -> Duration? {
         let (next, leftOut) = state.withLock { ($0.queue.next, $0.queue.leftOut) }
         guard let event = next, !Task.isCancelled else { return nil }

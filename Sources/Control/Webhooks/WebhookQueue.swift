@@ -51,7 +51,8 @@ struct WebhookQueue {
     }
 
     /// Records the result of an attempt to deliver `event`. `told` is the number of dropped events that the message
-    /// reported. Returns how long to wait before the next attempt: 1 s at first, doubling up to a minute.
+    /// reported. Returns how long to wait before the next attempt: zero after a delivery; after a failure 1 s at first,
+    /// doubling up to a minute.
     mutating func tried(_ event: ControlEvent, _ outcome: Outcome, told: UInt64) -> Duration {
         let isFirst = events.first?.id == event.id
         if outcome == .delivered {

@@ -31,7 +31,8 @@ package struct WebhookSettings: Sendable, Equatable {
 
 /// A snapshot of a webhook's status, without secrets.
 struct WebhookStatus: Sendable, Equatable {
-    /// The receiver's host.
+    /// The receiver's host, with the port if the address names one. A number follows if an earlier webhook has the same
+    /// name.
     var name: String
     /// The number of events that the receiver accepted.
     var delivered: UInt64 = 0
