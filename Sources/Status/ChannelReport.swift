@@ -44,7 +44,8 @@ package struct ChannelReport: Sendable, Encodable {
     package var programSeconds: Double?
     /// The tracks on air; nil without a program.
     package var tracks: StreamDescription?
-    /// Whether the channel should be recording: false after an operator has stopped the recording.
+    /// Whether the program should be recorded, as an operator has said last or, before that, as it is configured. A
+    /// recording that is made only for clips does not count.
     package var isRecordingWanted = false
     /// Whether a directory for recordings is configured.
     package var canRecord = false
@@ -73,9 +74,10 @@ package struct ChannelReport: Sendable, Encodable {
         [status?.recorder?.state, status?.secondRecording?.recorder?.state].contains(.recording)
     }
 
-    /// The number of problems: outputs that should be on air and are not; a recording that should be running and is
-    /// not, including one for clips; sources that are missing; alarms; a disk that is becoming full; renditions whose
-    /// encoder failed; and uploads that fail.
+    /// The number of problems. A channel without a program counts as one problem, unless it has ended. Otherwise, these
+    /// are problems: outputs that should be on air and are not; a recording that should be running and is not,
+    /// including one for clips; sources that are missing; alarms; a disk that is becoming full or cannot be used;
+    /// renditions whose encoder failed; and uploads that fail.
     package var problems: Int {
         guard let status else { return state == .over ? 0 : 1 }
         let outputs = status.outputs.count { [.backingOff, .refused, .givenUp].contains($0.state) }

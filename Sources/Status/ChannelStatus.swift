@@ -12,10 +12,10 @@ package import Upload
 /// The complete status of a channel at one moment.
 package struct ChannelStatus: Sendable, Codable {
     package var sources: [SourceStatus]
-    /// Which input is on air; nil if there is only one.
+    /// Which input is on air; nil for a source without backups and slate, and for a program with scenes: see ``parts``.
     package var selection: SelectionStatus?
-    /// The sources of a program that has several sources. The status of the inputs of these sources is in ``sources``,
-    /// one source after the other.
+    /// The sources of a program that has scenes and is on air; nil for any other program. The status of the inputs of
+    /// these sources is in ``sources``, one source after the other.
     package var parts: [PartStatus]?
     /// The position of the program's run-down, without the segments; nil without a run-down.
     package var runDown: RunDownStatus?
@@ -147,7 +147,8 @@ package struct RenditionStatus: Sendable, Codable {
 package struct SelectionStatus: Sendable, Codable {
     /// The name of the input on air, or `slate`; nil before anything is on air.
     package var onAir: String?
-    /// The index of the input on air in the order of preference, 0 for the first; nil for the slate.
+    /// The index of the input on air in the order of preference, 0 for the first; nil for the slate, and before
+    /// anything is on air.
     package var number: Int?
     /// Why this input is on air.
     package var reason: String?
@@ -155,10 +156,10 @@ package struct SelectionStatus: Sendable, Codable {
     package var switches: Int64 = 0
     /// The names of the inputs, in order of preference.
     package var inputs: [String]
-    /// The names of the inputs that are open.
+    /// The names of the inputs that should be open, even if they have not answered yet.
     package var open: [String] = []
 
-    /// The status while none of these inputs is on air yet.
+    /// The status with these values; by default, none of the inputs is on air yet.
     package init(
         onAir: String? = nil, number: Int? = nil, reason: String? = nil, switches: Int64 = 0, inputs: [String],
         open: [String] = []

@@ -45,7 +45,7 @@ package struct SecondRecordingStatus: Sendable, Codable {
 package struct SourceRecordingStatus: Sendable, Codable {
     /// How a source is recorded.
     package enum Coding: String, Sendable, Codable {
-        /// The source's packets will be copied, but none has arrived yet.
+        /// The source's packets will be copied, but none has arrived yet; or the recording could not be started.
         case waiting
         /// The source's packets are copied.
         case copied

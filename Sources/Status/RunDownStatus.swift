@@ -79,20 +79,21 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
     package var state: State
     /// Whether the run-down starts again at its end.
     package var loops: Bool
-    /// How many times the run-down has reached its end.
+    /// How many times the run-down has started again at its end; 0 when it is over.
     package var rounds: Int64
     package var current: Current?
     package var next: Next?
-    /// The remaining time until the end of the run-down, in seconds; nil if it is unknown.
+    /// The remaining time until the end of the last segment, in seconds, without the repetitions of a run-down that
+    /// loops. Nil if it is unknown, or if there is no current segment.
     package var remainingSeconds: Double?
     /// Whether another scene is on air while the run-down is held; nil if it is not held.
     package var isCutAway: Bool?
     /// The index of the segment with which the command `follow` continues the run-down; nil if the run-down is not
-    /// held.
+    /// held, or if without the hold it would be over.
     package var follows: Int?
     /// By how many frames segments began too late, in total, because their files were not ready.
     package var lateFrames: Int64
-    /// Why the newest segment with a problem was skipped or ended early.
+    /// Why the newest segment with a problem was skipped or ended early; nil if none had a problem.
     package var failure: String?
     /// All segments; nil if only the position was requested.
     package var segments: [Segment]?

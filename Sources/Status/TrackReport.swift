@@ -20,7 +20,8 @@ struct VideoReport: Encodable {
     }
 
     /// Returns `avc1` with profile, constraints and level in hexadecimal digits (ISO/IEC 14496-15, annex E.3), which
-    /// are bytes 1 to 3 of the decoder configuration. For other codecs it returns only the name of the sample entry.
+    /// are bytes 1 to 3 of the decoder configuration. For HEVC and AV1 it returns only the name of the sample entry;
+    /// for other codecs, nil.
     private static func name(_ track: TrackDescription) -> String? {
         switch track.codec {
         case .h264:
