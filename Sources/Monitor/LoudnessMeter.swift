@@ -8,11 +8,11 @@ package import Media
 package struct LoudnessStatus: Sendable, Codable, Hashable {
     /// The loudness of the last 400 ms, in LUFS; -120 for silence, and before the first 400 ms.
     package var momentary = -120.0
-    /// The loudness of the last 3 s, in LUFS.
+    /// The loudness of the last 3 s, in LUFS; -120 for silence.
     package var shortTerm = -120.0
-    /// The gated loudness since the program began, in LUFS; at least -70.
+    /// The gated loudness since the measurement began, in LUFS; at least -70.
     package var integrated = -70.0
-    /// The highest true peak since the program began, in dBTP; at least -60.
+    /// The highest true peak since the measurement began, in dBTP; at least -60.
     package var truePeak = -60.0
 }
 

@@ -5,13 +5,14 @@ internal import Media
 
 /// Computes the gain that brings a program to a target loudness, like an operator who moves a fader.
 ///
-/// The gain follows the gated loudness of the last 20 s, so that pauses do not raise the gain. Blocks and relative gate
-/// are those of ITU-R BS.1770-4: blocks of 400 ms every 100 ms, and a gate 10 LU below the mean. If the loudness of the
-/// last 3 s is more than 5 LU above the gated loudness, for example after a change of program, the gain follows the
-/// loudness of the last 3 s minus 5 LU (EBU R128 s1, the short-term bound). The gain rises by at most 2 dB per second
-/// and falls by at most 6 dB per second. Such a slow change is hardly audible. This type reads no clock.
+/// The gain follows the gated loudness of the last 20 s of audio above -60 LUFS, so that pauses do not raise the gain.
+/// Blocks and relative gate are those of ITU-R BS.1770-4: blocks of 400 ms every 100 ms, and a gate 10 LU below the
+/// mean. If the loudness of the last 3 s is more than 5 LU above the gated loudness, for example after a change of
+/// program, the gain follows the loudness of the last 3 s minus 5 LU (EBU R128 s1, the short-term bound). The gain
+/// rises by at most 2 dB per second and falls by at most 6 dB per second. Such a slow change is hardly audible. This
+/// type reads no clock.
 struct LoudnessRide: Sendable {
-    /// The number of measurements, one every 100 ms, from which the loudness is computed: 20 s.
+    /// The number of blocks above ``gate``, one every 100 ms, from which the loudness is computed: 20 s.
     private static let blocks = 200
     /// Audio up to this loudness, in LUFS, counts as noise and does not affect the gain.
     private static let gate = -60.0

@@ -141,7 +141,8 @@ package final class MonitoredSink: ProgramSink {
         return ready
     }
 
-    /// Replaces the loudness chain after a refusal. After too many consecutive refusals, removes it instead.
+    /// Replaces the loudness chain after a refusal. After too many consecutive refusals, or if no new chain can be
+    /// created, removes it instead.
     private func replaceChain(because failure: AVFailure, _ state: inout State) {
         state.refusals += 1
         state.chain = state.refusals < Self.mostRefusals ? try? makeChain?() : nil

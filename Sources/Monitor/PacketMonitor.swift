@@ -31,7 +31,8 @@ package final class PacketMonitor: Sendable {
 
     private let queue: DispatchQueue
     private let waiting = Atomic(0)
-    /// The end of the newest audio packet, in nanoseconds of program time; `.max` before the first audio.
+    /// The end of the newest audio packet or, if it is later, the time of the first frame after an interruption of the
+    /// video; in nanoseconds of program time. `.max` before the first audio.
     private let audioEnd = Atomic(Int64.max)
     /// The presentation time of the newest frame, in nanoseconds of program time.
     private let videoTime = Atomic(Int64.min)

@@ -5,8 +5,9 @@ package import Media
 
 /// Keeps audio below -1 dBTP. Uses libavfilter's `alimiter` at four times the sample rate (ITU-R BS.1770-4, annex 2).
 ///
-/// The limiter looks 5 ms ahead, so it returns samples 5 ms later. The samples nevertheless keep their positions in the
-/// program. Only one thread may use a limiter at a time.
+/// The limiter looks 5 ms ahead, and the conversion of the sample rate also needs later samples. So it returns samples
+/// a few milliseconds later. The samples nevertheless keep their positions in the program. Only one thread may use a
+/// limiter at a time.
 package final class PeakLimiter {
     /// The limit as an amplitude. It is lower than -1 dBTP, because the conversion back to the program's sample rate
     /// may raise a peak.
