@@ -6,9 +6,10 @@ internal import CFFmpeg
 /// keeps the first coding of a PID: if video and audio exchange their PIDs, it reads each of them as the other. So the
 /// file ends there for its demuxer, and another demuxer continues with the bytes that follow.
 ///
-/// libavformat tells the versions of the maps, and the streams that they list. When one of them changes, the file is
+/// libavformat reports the versions of the maps, and the streams that they list. When one of them changes, the file is
 /// read a second time: its beginning, for the coding that the demuxer knows, and the bytes in which the new map came.
 /// Versions say nothing about the beginning that was probed, and about a place that was sought: there the bytes alone
+/// decide.
 /// decide.
 struct FileMapWatch {
     /// How much of the beginning of the file is read to find its first map, in bytes.
@@ -74,8 +75,8 @@ struct FileMapWatch {
     }
 
     /// Looks for a change after `context` was made to continue at byte `place` of the file: the next map there decides.
-    /// To find a time, libavformat has read maps anywhere in the file, so it does not tell whether that map is new.
-    /// Returns whether there is a change, so that the file must end for `context`.
+    /// To find a time, libavformat has read maps anywhere in the file, so its versions do not show whether that map is
+    /// new. Returns whether there is a change, so that the file must end for `context`.
     mutating func noteSeek(
         _ context: UnsafeMutablePointer<AVFormatContext>, to place: Int64, following followed: Set<Int>?
     ) -> Bool {
@@ -134,10 +135,10 @@ struct FileMapWatch {
         return Change(offset: start + Int64(place), tables: watch.head)
     }
 
-    /// Reads the transport packets in `bytes`. Stops at the first map with another coding, and returns the offset after
-    /// the packet that completes this map; nil if there is no such map. With `keepsCoding`, `watch` does not learn that
-    /// map.
-    /// With `upToKnown`, also ends behind the first map that gives a watched stream its known coding.
+    /// Reads the transport packets in `bytes`. Stops at the first map with another coding or other PIDs, and returns
+    /// the offset after the packet that completes this map; nil if there is no such map. With `keepsCoding`, `watch`
+    /// does not learn that map. With `upToKnown`, also ends behind the first map that gives a watched stream its known
+    /// coding.
     private static func read(
         _ bytes: [UInt8], into watch: inout ProgramMapWatch, keepsCoding: Bool, upToKnown: Bool = false
     ) -> Int? {
