@@ -44,8 +44,8 @@ package final class Demuxer {
         /// Whether a live HLS playlist ends before the first segment whose initialization section describes another
         /// coding. ``Demuxer/nextInitializations`` has the address of this section.
         package var endsAtInitialization = false
-        /// Whether a transport stream in a file ends where its program map changes the coding or PID of a selected stream.
-        /// ``Demuxer/transportStream`` then supplies the rest of the file.
+        /// Whether a transport stream in a file ends where its program map changes the coding or PID of a selected
+        /// stream. ``Demuxer/transportStream`` then supplies the rest of the file.
         package var endsAtCodingChange = false
         /// Follows the redirections of `url`, the address of a part of the input such as a segment of a playlist.
         /// Returns the address to open instead, and whether the option `headers` may be sent there; nil if no headers

@@ -16,8 +16,8 @@ struct FileMapWatch {
     private static let head: Int64 = 1 << 20
     /// How far before the demuxer's position the section of a new map can begin, in bytes.
     private static let margin: Int64 = 16 << 10
-    /// How much of the file behind a position of the demuxer is read, in bytes. The next map is nearer: maps follow each
-    /// other within 0.5 s (ETSI TR 101 290, 5.2.1).
+    /// How much of the file behind a position of the demuxer is read, in bytes. The next map is nearer: maps follow
+    /// each other within 0.5 s (ETSI TR 101 290, 5.2.1).
     private static let longest: Int64 = 16 << 20
 
     /// The part of a file after a change.
@@ -53,8 +53,8 @@ struct FileMapWatch {
     /// read from a change to the end of the file before it returns.
     func isLater(_ pid: Int) -> Bool { !first.isEmpty && !first.contains(pid) }
 
-    /// The whole file, if a map in its first `probed` bytes changes the coding or the PID of one of the `followed` PIDs.
-    /// These bytes end at each change. Nil without such a map.
+    /// The whole file, if a map in its first `probed` bytes changes the coding or the PID of one of the `followed`
+    /// PIDs. These bytes end at each change. Nil without such a map.
     func wholeFile(ifChangedIn probed: Int64, following followed: Set<Int>) -> TransportStreamBytes? {
         guard Self.change(in: path, 0..<min(probed, Self.longest), following: followed) != nil,
             let source = FileBytes(path, from: 0)
