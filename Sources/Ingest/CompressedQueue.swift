@@ -19,7 +19,7 @@ struct CompressedQueue {
     /// due: 16 MiB, which is enough for a rate of 134 Mbit/s.
     private static let bytesPerSecond = 16 << 20
 
-    /// The maximum media time of a live source in the queue; older packets are dropped.
+    /// The maximum media time of a live source in the queue; if there is more, the oldest packets are dropped.
     var timeLimit = Self.usualTimeLimit
     /// The maximum number of bytes in the queue.
     private(set) var byteLimit = Self.usualByteLimit
@@ -44,7 +44,7 @@ struct CompressedQueue {
         packets.first.flatMap { $0.dts ?? $0.pts }.map { Timestamp($0, in: timeBase) }
     }
 
-    /// The time from the first packet to the last.
+    /// The time from the first packet to the last; zero if one of them has no timestamp.
     var length: Duration {
         guard let first = packets.first, let last = packets.last,
             let from = first.dts ?? first.pts, let to = last.dts ?? last.pts

@@ -14,7 +14,7 @@ package enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
     case missingLibrary(input: String, reason: String)
     /// Reading failed after the input was opened.
     case unreadable(input: String, reason: String)
-    /// The input ended before it delivered a single frame or sample, so there is nothing to repeat.
+    /// The input delivered no frame or sample before it ended, before it was stopped, or in the time allowed.
     case empty(input: String)
     /// The input cannot be played again from its start.
     case cannotLoop(input: String, reason: String)

@@ -46,10 +46,10 @@ enum ReadOutcome {
 }
 
 extension SourceMonitor {
-    /// Reads and counts the next packet of `demuxer`, or counts why there is no packet. Blocks as long as the demuxer
-    /// does; if the demuxer has no data ready, pauses 5 ms. `isEnding` returns whether the caller has cancelled the
-    /// read: a cancelled read looks like a timeout, but is not recorded as a stall of the playlist. If the playlist was
-    /// started again, the input ends.
+    /// Reads and counts the next packet of `demuxer`, or records damaged data and failures. Blocks as long as the
+    /// demuxer does; if the demuxer has no data ready, pauses 5 ms. `isEnding` returns whether the caller has cancelled
+    /// the read: a cancelled read looks like a timeout, but is not recorded as a stall of the playlist. If the playlist
+    /// was started again, the input ends.
     func read(
         _ demuxer: Demuxer, _ errors: inout ReadErrors, isEnding: () -> Bool = { false }
     ) -> ReadOutcome {

@@ -10,7 +10,7 @@ extension SourceClockSettings {
     static let usualTarget = Duration.seconds(6)
 
     /// The clock settings for an open live input, from its demuxer's name, the target duration of its playlist, and the
-    /// `latency` that its address configures.
+    /// `latency` that its address configures. `video` and `frameRate` determine the time for decoding.
     static func of(_ demuxer: Demuxer, video: StreamInfo?, frameRate: FrameRate, latency: Duration?) -> Self {
         var settings = of(formatName: demuxer.formatName, target: demuxer.targetDuration)
         if let latency { settings.latency = latency }

@@ -7,7 +7,7 @@ internal import Media
 internal import SRT
 internal import Synchronization
 
-/// The state that a source's thread shares with other threads: its status, its log, and whether it was stopped.
+/// The state that a source's thread shares with other threads, such as its status, its log, and whether it was stopped.
 final class SourceMonitor: Sendable {
     /// A connection that stays open, so that the next demuxer can continue to read from it.
     private struct Continuation {
@@ -237,7 +237,7 @@ final class SourceMonitor: Sendable {
         return failed
     }
 
-    /// Records that these `tracks` of the input named `input` are not carried, and logs each of them once.
+    /// Stores the `tracks` of the input named `input` that are not carried, and logs those that are new in this list.
     func note(uncarried tracks: [String], of input: String) {
         let before = state.withLock { state in
             defer { state.uncarriedTracks = tracks }

@@ -13,8 +13,8 @@ final class SourceReader {
         case needsPacket(TrackKind)
         case blocked
         case ended
-        /// A library is missing, or the leading decoder is broken: the video's, or the audio's in an input without
-        /// video. If the decoder is broken, opening the input again makes a new decoder.
+        /// The decoder of the leading track is broken or lacks a library. The leading track is the video or, in an
+        /// input without video, the audio. If the decoder is broken, opening the input again makes a new decoder.
         case failed(AVFailure)
     }
 
@@ -167,7 +167,7 @@ final class SourceReader {
         if case .failed = result { return result }
         if audioFinished && videoFinished { return .ended }
         // In a loop, or before a change of the coding, audio that is shorter than the video is silent until the video
-        // ends. The program must not wait for audio then.
+        // ends. Meanwhile the program must not wait for audio.
         if continues, audio != nil, audioFinished, sink.hasRoom(for: .audio) { sink.markStarved(.audio) }
         return result
     }

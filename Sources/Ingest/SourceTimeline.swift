@@ -47,7 +47,8 @@ struct SourceTimeline: Hashable {
         return position
     }
 
-    /// Returns the position, in samples of `rate`, of audio at `pts` in `base`; nil before the origin is known.
+    /// Returns the position, in samples of `rate`, of audio at `pts` in `base`; nil before the origin is known, and for
+    /// an audio time that is further than ``farthest`` from the origin.
     func position(of pts: Int64, in base: TimeBase, rate: TimeBase) -> Int64? {
         guard let origin else { return nil }
         let distance = base.rescale(pts, to: rate) - timeBase.rescale(origin, to: rate)

@@ -152,10 +152,10 @@ final class SourceTiming: SourceTimes {
     func stretch(of track: TrackKind) -> Double { state.withLock { $0.clock.stretch(of: track) } }
 
     /// Aligns the source's frames with the program's frames after the mapping was moved or made again. For this the
-    /// mapping is moved once more, by less than a frame, so that frames are due in the middle of the program's frame
-    /// intervals. Otherwise the program's clock would have to adjust gradually, and audio would be off by up to half a
-    /// frame for half a minute. The move is made immediately, from the newest frame: otherwise audio that is played
-    /// before the next frame would be moved afterwards.
+    /// mapping is moved once more, by less than a frame, so that frames are due exactly when program frames begin.
+    /// Otherwise the program's clock would have to adjust gradually, and audio would be off by up to half a frame for
+    /// half a minute. The move is made immediately, from the newest frame: otherwise audio that is played before the
+    /// next frame would be moved afterwards.
     private func align(_ state: inout State, isMoved: Bool) {
         guard state.isOffPhase || isMoved, let frame = state.newestFrame, let due = state.clock.due(frame, of: .video)
         else { return }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where delivery of a file, or of the part of a file behind a change of its coding, begins.
+/// Where delivery begins in a file, or in the part of a file behind a change of its coding.
 enum StartPoint: Sendable, Hashable {
     /// This long after the first frame of the file or part.
     case moment(Duration)

@@ -15,9 +15,9 @@ extension Demuxer {
 
 extension StreamInfo {
     /// The coding of the stream's packets, in the stream's time base; nil if outputs cannot carry the packets
-    /// unchanged. Video must be H.264 or HEVC with 4-byte lengths and separate parameter sets, or AV1 (as in MP4, FLV
-    /// and Matroska). Audio must be AAC, Opus, MP3 or AC-3. The configuration of AC-3 is read from `firstPayload`;
-    /// without this payload it stays empty.
+    /// unchanged, or if the video's size or the audio's sample rate is unknown. Video must be H.264 or HEVC with 4-byte
+    /// lengths and separate parameter sets, or AV1 (as in MP4, FLV and Matroska). Audio must be AAC, Opus, MP3 or AC-3.
+    /// The configuration of AC-3 is read from `firstPayload`; without this payload it stays empty.
     package func codedTrack(firstPayload: [UInt8]? = nil) -> TrackDescription? {
         codedTrack(parameters.extraData ?? [], firstPayload: firstPayload)
     }

@@ -37,7 +37,8 @@ extension Demuxer {
         return entries
     }
 
-    /// Whether the file ends before the last packet of `stream` in its index. Reads the file's size from the disk.
+    /// Whether an MP4 file ends before the end of the last packet in the index of `stream`; false for other formats.
+    /// Asks for the file's present size.
     package func isCutOff(_ stream: StreamInfo) -> Bool {
         // Containers other than MP4 have an incomplete index, or none.
         guard formatName.contains("mp4"), let file = context.pointee.pb, stream.index < Int(context.pointee.nb_streams),

@@ -8,7 +8,8 @@ extension Demuxer {
     package struct Program: Sendable {
         /// The program number; for a playlist, the variant's index from 0.
         package let number: Int
-        /// The service's name; nil if it is missing, or has other characters than letters, digits and spaces.
+        /// The service's name; nil if it is missing, is longer than 40 characters, or has other characters than
+        /// letters, digits and spaces.
         package let name: String?
         /// The indices of the program's streams.
         package let streams: Set<Int>

@@ -44,8 +44,8 @@ package final class Demuxer {
         /// Whether a live HLS playlist ends before the first segment whose initialization section describes another
         /// coding. ``Demuxer/nextInitializations`` has the address of this section.
         package var endsAtInitialization = false
-        /// Whether a transport stream in a file ends where its program map changes the coding or PID of a selected stream.
-        /// ``Demuxer/transportStream`` then supplies the rest of the file.
+        /// Whether a transport stream in a file ends where its program map changes the coding or PID of a selected
+        /// stream. ``Demuxer/transportStream`` then supplies the rest of the file.
         package var endsAtCodingChange = false
         /// Follows the redirections of `url`, the address of a part of the input such as a segment of a playlist.
         /// Returns the address to open instead, and whether the option `headers` may be sent there; nil if no headers
@@ -83,7 +83,7 @@ package final class Demuxer {
     private let statedDuration: Duration?
     /// Whether the deadline of the last read also applies to the next read: see ``keepsDeadline(after:_:)``.
     private var isWaiting = false
-    /// The times of packets without timestamps; nil for a format with timestamps.
+    /// Stamps the packets of a live format without timestamps; nil if packets keep their times.
     private var arrivals: ArrivalStamps?
     /// Packets that ``readPacket()`` returns before it reads again. The next one is the last in the array.
     private var ahead: [PacketBox] = []
@@ -233,12 +233,12 @@ package final class Demuxer {
         return nil
     }
 
-    /// Makes the demuxer deliver only packets of the streams in `indices` from now on, and of streams that appear
-    /// later, or in a later part of a file. If a stream that appears later continues one of `indices` under another PID
-    /// of a transport stream, its packets are delivered with the index of the stream that it continues. If the demuxer
-    /// reads from ``TransportStreamBytes``, the bytes end when the coding of one of these streams changes. With
-    /// `followsAll`, they end when the coding of any stream changes; this is for the time while a wanted stream is
-    /// missing.
+    /// From now on, the demuxer delivers only packets of the streams in `indices`, of streams that appear later, and of
+    /// streams that exist only in later parts of a file. If a stream that appears later continues one of `indices`
+    /// under another PID of a transport stream, its packets are delivered with the index of the stream that it
+    /// continues. If the demuxer reads from ``TransportStreamBytes``, the bytes end when the coding of one of these
+    /// streams changes. With `followsAll`, they end when the coding of any stream changes; this is for the time while a
+    /// wanted stream is missing.
     package func select(_ indices: Set<Int>, followsAll: Bool = false) {
         let chosen = indices.compactMap { context.pointee.streams?[$0]?.pointee.id }
         transportStream?.follow(followsAll ? nil : Set(chosen.map(Int.init)))

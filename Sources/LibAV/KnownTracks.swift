@@ -22,8 +22,8 @@ package struct KnownTracks: Sendable {
         (video, audio) = (demuxer.bestVideo?.index, demuxer.bestAudio?.index)
     }
 
-    /// Whether `context`, an input whose header was read, has the known tracks, with the same codecs and in the same
-    /// order.
+    /// Whether `context`, an input whose header was read, has the known tracks, with the same PIDs and codecs and in
+    /// the same order. Always false for other formats than MPEG-TS.
     func areTracks(of context: UnsafeMutablePointer<AVFormatContext>) -> Bool {
         guard let format = context.pointee.iformat, String(cString: format.pointee.name) == "mpegts" else {
             return false

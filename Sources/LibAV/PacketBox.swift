@@ -67,8 +67,8 @@ package final class PacketBox: Sendable {
     package var duration: Int64 { max(0, packet.pointee.duration) }
 
     /// The packet's times in ticks of `base`, which is its stream's time base. Arithmetic with them cannot overflow:
-    /// times are at most a century, and the duration is at most a minute. Nil if the packet has no decoding time within
-    /// a century.
+    /// times are at most a century, and the duration is at most a minute. The presentation time is never before the
+    /// decoding time. Nil if the packet has no decoding time within a century.
     func times(in base: TimeBase) -> (pts: Int64, dts: Int64, duration: Int64)? {
         guard let dts = base.believed(dts) else { return nil }
         return (max(base.believed(pts) ?? dts, dts), dts, min(duration, base.ticks(.seconds(60))))
@@ -101,8 +101,8 @@ extension AVRational {
     var asTimeBase: TimeBase? { num > 0 && den > 0 && num / den < 3600 ? TimeBase(num, den) : nil }
     /// The fraction as a rate, if it is positive.
     var asFrameRate: FrameRate? { num > 0 && den > 0 ? FrameRate(num, den) : nil }
-    /// The fraction as a pixel aspect ratio, if it is positive and both parts fit 16 bits, as ITU-T H.264 table E-1
-    /// requires; otherwise nil.
+    /// The fraction as a pixel aspect ratio, rounded if necessary so that both parts fit 16 bits, as ITU-T H.264 table
+    /// E-1 requires; nil if the fraction is not positive.
     var asAspectRatio: SampleAspectRatio? {
         var (across, down) = (Int32(0), Int32(0))
         av_reduce(&across, &down, Int64(num), Int64(den), 65_535)

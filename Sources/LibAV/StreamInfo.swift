@@ -78,8 +78,9 @@ final class CodecParameters: Sendable {
 }
 
 extension StreamInfo {
-    /// Reads a stream of an opened container; nil if the stream is neither video nor audio. If `own` is given, the
-    /// packets have times in this time base, and their times do not wrap; otherwise they have the container's times.
+    /// Reads a stream of an opened container; nil if the stream is neither video nor audio, or has no valid time base.
+    /// If `own` is given, the packets have times in this time base, and their times do not wrap; otherwise they have
+    /// the container's times.
     init?(
         _ stream: UnsafeMutablePointer<AVStream>, timeBase own: TimeBase? = nil, subject: String
     ) throws(AVFailure) {

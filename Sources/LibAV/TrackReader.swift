@@ -60,8 +60,8 @@ package final class TrackReader {
         if case .byteStream = form, !extraData.isEmpty { begin(with: extraData) }
     }
 
-    /// Converts a packet; its times are in ticks of the stream's time base. Returns nil if the packet has no bytes or
-    /// no decoding time, or depends on earlier packets that are missing.
+    /// Converts a packet; its times are in ticks of the stream's time base. Returns nil if nothing can be passed on:
+    /// the packet has no bytes or no decoding time, depends on earlier packets that are missing, or yields no samples.
     package func read(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
         guard box.dts != nil, box.size > 0 else { return nil }
         switch form {

@@ -27,7 +27,7 @@ package final class TransportStreamBytes: ByteStream {
         state = Mutex(State(watch: ProgramMapWatch()))
     }
 
-    /// Reads the bytes of a file from its beginning. They end at each map with another coding.
+    /// Reads the bytes of a file from its beginning. They end at each map with another coding or with other PIDs.
     init(whole file: FileBytes) {
         source = file
         state = Mutex(State(watch: ProgramMapWatch(isFile: true)))

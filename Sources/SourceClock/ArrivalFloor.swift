@@ -6,13 +6,13 @@
 /// 2005).
 ///
 /// Time is divided into intervals of equal length, called buckets. The floor keeps the minimum and the mean delay of
-/// each of the last 600 buckets. To find the rate, these buckets are divided into ten parts. One line is fitted to the
-/// minimum delays of the parts, and another line to their mean delays. The rate is the slope of the line that fits
-/// better. The minimum is better if queues build up only sometimes. The mean is better if the sender always sends
-/// unevenly. An example is ffmpeg's `-re`, which checks every 10 ms whether a packet is due: the minimum delay of one
-/// second is then off by 1.5 ms, the mean only by 0.5 ms. While there are too few buckets for such lines, the floor
-/// uses a rough estimate of the rate. Without this estimate it would assume a rate of 0, and at a real rate of 200 ppm
-/// it would lag by 2.5 ms. All times and delays are nanoseconds.
+/// each of the last 600 buckets that contain a packet. To find the rate, these buckets are divided into about ten
+/// parts. One line is fitted to the minimum delays of the parts, and another line to their mean delays. The rate is the
+/// slope of the line that fits better. The minimum is better if queues build up only sometimes. The mean is better if
+/// the sender always sends unevenly. An example is ffmpeg's `-re`, which checks every 10 ms whether a packet is due:
+/// the minimum delay of one second is then off by 1.5 ms, the mean only by 0.5 ms. While there are too few buckets for
+/// such lines, the floor uses a rough estimate of the rate. Without this estimate it would assume a rate of 0, and at a
+/// real rate of 500 ppm it would lag by 2.5 ms. All times and delays are nanoseconds.
 struct ArrivalFloor: Sendable {
     private struct Bucket {
         let index: Int64
@@ -95,8 +95,9 @@ struct ArrivalFloor: Sendable {
     }
 
     private static let window = 600
-    /// Before the rate is known, the floor is the minimum delay of this many buckets. With a rate of 500 ppm, 5 buckets
-    /// make the floor lag by 2.5 ms; 30 buckets would make it lag by 15 ms.
+    /// While there is neither a measured rate nor a rough estimate, the floor is the minimum delay of this many
+    /// buckets. The same holds after ``restart()`` with a measured rate. With a rate of 500 ppm that is not yet known,
+    /// 5 buckets make the floor lag by 2.5 ms; 30 buckets would make it lag by 15 ms.
     private static let shortWindow = 5
     /// As soon as there is a rough estimate of the rate, the floor is the minimum delay of this many buckets instead.
     /// If the estimate is off by 200 ppm, 10 buckets make an error of 2 ms; 30 buckets would make an error of 6 ms.
@@ -138,8 +139,8 @@ struct ArrivalFloor: Sendable {
     /// The number of buckets that are kept at present.
     var count: Int { buckets.count }
 
-    /// The floor at the moment `arrival`: the smallest delay to expect of a packet that arrives then; nil before the
-    /// first packet.
+    /// The floor at the moment `arrival`: the smallest delay to expect of a packet that arrives then; nil while no
+    /// packet is recorded.
     func delay(at arrival: Int64) -> Int64? {
         if let fitted { return fitted.delay &+ Int64(rate * Double(arrival &- fitted.arrival)) }
         return buckets.map(\.delay).min()
@@ -197,8 +198,8 @@ struct ArrivalFloor: Sendable {
         }
     }
 
-    /// Sets the floor while there are too few buckets to measure the rate: to the minimum of the latest delays,
-    /// corrected by the present value of ``rate``.
+    /// While there are too few buckets to measure the rate, sets the floor to the minimum of the latest delays. Delays
+    /// are compared after correction by the present value of ``rate``.
     private mutating func fitGuess(to complete: ArraySlice<Bucket>) {
         var window = Self.shortWindow
         if !isRateKnown, complete.count >= Self.leastForGuess {
@@ -254,17 +255,18 @@ struct ArrivalFloor: Sendable {
         Double(bucket.delay &- origin.delay) - rate * Double(bucket.arrival &- origin.arrival)
     }
 
-    /// Divides the first `complete` buckets into about ten parts of equal length. The oldest buckets are left out if
-    /// they do not fill a part.
+    /// Divides the first `complete` buckets into parts of equal length: ten if there are many buckets, up to 19 if
+    /// there are few. The oldest buckets are left out if they do not fill a part.
     private func parts(of complete: Int) -> [Range<Int>] {
         let length = max(1, complete / 10)
         return stride(from: complete % length, to: complete, by: length).map { $0..<min($0 + length, complete) }
     }
 
-    /// Detects a step of the floor: two neighboring points whose delays differ by more than the limit in the settings,
-    /// and by more than six times the usual deviation. Without this check, a path whose delay grows by 80 ms would look
-    /// like a clock rate of 237 ppm for ten minutes. If only the last point deviates, the cause may be congestion. The
-    /// result is then `suspected`, and the floor does not change before the next point is known.
+    /// Detects a step of the floor between two neighboring points. The difference of their delays, corrected by the
+    /// measured rate, must deviate from the median difference by more than ``SourceClockSettings/pathStep``, and by
+    /// more than six times the median deviation. Without this check, a path whose delay grows by 80 ms at once would
+    /// look like a clock rate of 237 ppm for ten minutes. If only the last point deviates, the cause may be congestion.
+    /// The result is then `suspected`, and the floor is not fitted again before the next point is known.
     private func pathChange(in points: [Point]) -> PathChange {
         var steps: [Double] = []
         for (left, right) in zip(points, points.dropFirst()) {

@@ -6,10 +6,11 @@ package import Media
 /// servo compares the position that follows from the number of output samples with the position that follows from the
 /// timestamps and the source clock's mapping to program time.
 ///
-/// The servo is a proportional-integral controller. It is critically damped, with a time constant of 10 s. The
-/// correction is at most 1000 ppm and changes by at most 200 ppm per second. If the sender's sample clock is wrong by
-/// 300 ppm, audio is off by at most 2.2 ms (7.4 s × 300 ppm), and only in the first minute. Audio is moved at once, by
-/// silence or removed samples, only after a gap or a step of the mapping.
+/// The servo is a proportional-integral controller. It is critically damped; its proportional part has a time constant
+/// of 10 s. The correction is at most 1000 ppm and changes by at most 200 ppm per second. If the sender's sample clock
+/// is wrong by 300 ppm, audio is off by at most 2.2 ms (7.4 s × 300 ppm), and mostly in the first minute. Audio is
+/// moved at once, by silence or removed samples, only if audio was lost or repeated, if the mapping made a step, or if
+/// the position is wrong by more than 100 ms.
 package struct AudioServo: Sendable {
     /// How a piece of audio must be corrected.
     package struct Correction: Sendable, Hashable {
@@ -20,7 +21,7 @@ package struct AudioServo: Sendable {
         /// from the end of the earlier output.
         package var fill: Int64
         /// Whether `fill` is due to a fault of the audio itself: audio was lost or repeated, or its position was wrong
-        /// by more than 100 ms. False if `fill` comes only from a step of the mapping.
+        /// by more than 100 ms. False if `fill` is 0 or comes only from a step of the mapping.
         package var isHole: Bool
     }
 
@@ -39,8 +40,9 @@ package struct AudioServo: Sendable {
     private var sum = 0.0
     private var last = 0.0
     private var end: Int64?
-    /// The jitter of the timestamps: the mean difference between the timestamp of a piece of audio and the end of the
-    /// previous piece, in nanoseconds. `noiseCount` is the number of pieces in this mean.
+    /// The jitter of the timestamps: a running mean of the absolute difference between the timestamp of a piece of
+    /// audio and the end of the previous piece, in nanoseconds. `noiseCount` is the number of pieces in this mean, at
+    /// most 64.
     private var noise = 0.0
     private var noiseCount = 0.0
 
@@ -54,7 +56,7 @@ package struct AudioServo: Sendable {
     /// Creates a servo for audio with the program's sample rate, `sampleRate`.
     package init(sampleRate: Int32) { rate = Int64(sampleRate) }
 
-    /// The program time of the next sample to output; nil before the first audio.
+    /// The program time of the next sample to output; nil before the first audio since the start or ``restart()``.
     package var position: Timestamp? {
         origin.map { Timestamp(nanoseconds: $0 &+ TimeBase(1, Int32(rate)).rescale(made, to: .nanoseconds)) }
     }

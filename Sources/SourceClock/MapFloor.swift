@@ -47,12 +47,12 @@ struct MapFloor: Sendable {
     /// Whether the rate of the leading track has been measured.
     var isRateKnown: Bool { leading?.isRateKnown ?? false }
 
-    /// The floor at the moment `arrival`: the smallest delay to expect of a packet that arrives then; nil before the
-    /// first packet.
+    /// The floor at the moment `arrival`: the smallest delay to expect of a packet that arrives then; nil while no
+    /// packet is recorded.
     func delay(at arrival: Int64) -> Int64? { leading?.delay(at: arrival).map { $0 &+ shift } }
 
-    /// Records a packet of `track`. Arrivals must not decrease. Returns true if the delay of the network path has
-    /// changed by a step.
+    /// Records a packet of `track`. Arrivals must not decrease. Returns true if `track` is the leading track and shows
+    /// that the delay of the network path has changed by a step.
     mutating func note(_ track: TrackKind, delay: Int64, arrival: Int64) -> Bool {
         let isChanged = floors[track]?.note(delay: delay, arrival: arrival) ?? false
         lasts[track] = arrival
@@ -60,13 +60,14 @@ struct MapFloor: Sendable {
         return isChanged && track == lead
     }
 
-    /// Makes `track`, from which a packet has just arrived, the leading track if the present one has ended, or if
-    /// `track` is more suitable.
+    /// Makes `track`, from which a packet has just arrived, the leading track if the present one has ended or has not
+    /// begun, or if `track` is more suitable.
     private mutating func chooseLead(_ track: TrackKind, at arrival: Int64) {
         guard track != lead, let own = floors[track], let leading else { return }
         let isUnfit = !leading.isRateKnown && own.isRateKnown && own.count > patience
         let isGone = lasts[lead].map { arrival &- $0 > Self.longestSilence } ?? true
-        // A video track that starts later than audio may lead only when its own floor is close to its final value.
+        // If audio has more than one bucket, a video track that starts later may lead only when its own floor is close
+        // to its final value.
         let isBetter = track == .video && !isVideoUnfit && (leading.count <= 1 || own.count > Self.usual)
         guard isUnfit || isGone || isBetter, let next = own.delay(at: arrival) else { return }
         if lead == .video, lasts[.video] != nil { isVideoUnfit = true }

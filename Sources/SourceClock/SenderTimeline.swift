@@ -6,17 +6,18 @@ package import Media
 /// video is kept.
 ///
 /// A jump is a discontinuity of the sender's timestamps. Every jump shows as a step between two timestamps; a packet
-/// that merely arrives late is not a jump. A backward jump is detected if a decoding time falls by more than a quarter
-/// of a second, because decoding times of one sender only grow. A forward jump is detected if a decoding time leaps by
-/// more than a quarter of a second *and* the packet's delay is more than 100 ms below the smallest delay to expect.
-/// Late packets without a leap are jitter, however late they are. The timeline closes a jump by shifting the track: the
-/// packet then follows directly after the previous one, or after the pause in which no packet arrived. The track that
-/// jumps first determines the shift. The other track gets the same shift at its first packet that fits this shift
-/// better than the old one.
+/// that merely arrives late is not a jump. A backward jump is detected if a decoding time is more than a quarter of a
+/// second below the expected one, because decoding times of one sender only grow. A forward jump is detected if a
+/// decoding time leaps by more than a quarter of a second *and* the packet's delay is more than 100 ms below the
+/// smallest delay to expect. The burst at the start and files have other thresholds; for files there are no delays to
+/// check. Late packets without a leap are jitter, however late they are. The timeline closes a jump by shifting the
+/// track: the packet then follows directly after the previous one, or after the pause in which no packet arrived. The
+/// track that jumps first determines the shift. The other track gets the same shift at its first packet that fits this
+/// shift better than the old one.
 struct SenderTimeline: Sendable {
     /// A jump of the sender's timestamps that the timeline closed.
     struct Jump: Sendable, Hashable {
-        /// The track that jumped first.
+        /// The track whose packet revealed the jump.
         let track: TrackKind
         /// The decoding time of the first packet after the jump minus its expected decoding time, in nanoseconds.
         let distance: Int64
@@ -30,27 +31,27 @@ struct SenderTimeline: Sendable {
         var presentation: Int64
         /// The jump that this packet revealed; nil if the packet revealed none.
         var jump: Jump?
-        /// Whether the track's shift was changed at this packet.
+        /// Whether a jump changed the track's shift at this packet.
         var isMoved = false
     }
 
     private struct Track {
         var stamps: StampTrack
         var shift: Int64 = 0
-        /// The latest decoding time; nil before the first packet.
+        /// The latest decoding time; nil before the first packet since the start or a restart.
         var last: Int64?
         var duration: Int64 = 0
         var arrival: Int64 = 0
         /// The delays of the last packets. If several packets arrived together, only the first of them is counted.
         var delays: [Int64] = []
-        /// The last leap of the timestamps that did not count as a jump, because the packet did not arrive too early.
-        /// It may be a jump all the same: the first of several packets that arrive together is late enough to hide the
-        /// jump.
+        /// The last forward leap by more than 250 ms that did not count as a jump, usually because the packet did not
+        /// arrive too early. It may be a jump all the same: the first of several packets that arrive together may be
+        /// late enough to hide the jump.
         var leap: (distance: Int64, arrival: Int64)?
 
-        /// Sets the duration for packets that state none: to the difference `step` between the last two decoding times.
-        /// With a duration of 0, the timeline would lose one frame's time at each closed jump. One outlying timestamp
-        /// can at most double the duration, and the next packet corrects that.
+        /// For packets that state no duration: sets the duration to `step`, the difference between the last two
+        /// decoding times. With a duration of 0, the timeline would lose one frame's time at each closed jump. One
+        /// outlying timestamp can at most double the duration, and the next packet corrects that.
         mutating func noteStep(_ step: Int64) {
             guard step > 0, step < SenderTimeline.jump else { return }
             duration = duration > 0 ? min(step, 2 * duration) : step
@@ -119,14 +120,14 @@ struct SenderTimeline: Sendable {
         }
     }
 
-    /// The decoding time of `stamp` on the timeline, assuming that the timestamps do not jump; nil if the track has had
-    /// no packet. Changes no state.
+    /// The decoding time of `stamp` on the timeline, assuming that the timestamps do not jump. Nil if the track has had
+    /// no packet since the start or a restart, or if the timestamp is impossible. Changes no state.
     func peek(_ stamp: SourceClock.Stamp) -> Int64? {
         guard var track = tracks[stamp.track], track.last != nil else { return nil }
         return track.stamps.unwrap(stamp.dts).map { $0 &+ track.shift }
     }
 
-    /// Whether `stamp` follows directly after the last timestamp of its track. Changes no state.
+    /// Whether `stamp` follows the last timestamp of its track without a jump: to within 250 ms. Changes no state.
     func continues(_ stamp: SourceClock.Stamp) -> Bool {
         guard let track = tracks[stamp.track], let last = track.last, let time = peek(stamp) else { return false }
         return (time &- last &- track.duration).magnitude < UInt64(Self.jump)
@@ -134,7 +135,7 @@ struct SenderTimeline: Sendable {
 
     /// Finds the position of a packet on the timeline; nil if the packet's timestamps are impossible, or if its track
     /// was not declared. `floor` is the smallest delay to expect; nil if unknown. `arrival` is nil for a source that
-    /// can wait, like a file.
+    /// can wait, like a file. `isCollecting` is true while the source may still send its burst at the start.
     mutating func place(_ stamp: SourceClock.Stamp, arrival: Int64?, floor: Int64?, isCollecting: Bool) -> Place? {
         let kind = stamp.track
         guard var track = tracks[kind] else { return nil }
@@ -223,8 +224,8 @@ struct SenderTimeline: Sendable {
         return (time &- last).magnitude < UInt64(Self.apart)
     }
 
-    /// The other track has jumped and got a new shift. Returns this new shift if the packet fits it better than its own
-    /// track's present shift; otherwise nil.
+    /// If the other track has jumped and got a new shift, returns this shift if the packet fits it better than the
+    /// present shift of its own track; otherwise returns nil.
     private func shiftToFollow(
         _ track: Track, _ kind: TrackKind, raw: Int64, expected: Int64, at arrival: Int64?, floor: Int64?
     ) -> Int64? {
@@ -266,8 +267,8 @@ struct SenderTimeline: Sendable {
         return pending.shift
     }
 
-    /// Closes a jump: shifts `track` so that the packet follows directly after the previous one. After a pause, it
-    /// shifts the track so that the packet has the usual delay of the track's packets.
+    /// Closes a jump: shifts `track` so that the packet follows directly after the previous one. After a pause of more
+    /// than ``longestGap``, it shifts the track so that the packet has the usual delay of the track's packets.
     private mutating func close(
         _ time: Int64, _ track: inout Track, _ kind: TrackKind, _ expected: Int64, _ arrival: Int64?
     ) {

@@ -23,7 +23,7 @@ struct SlewedOffset: Sendable, Hashable {
         /// Used soon after the sender's rate was measured, while the offset may still have an error from the rough
         /// estimate.
         static let new = Pull(time: 15e9, limit: 300e-6, acceleration: 40e-6)
-        /// Used later, for a source with a buffer of its own.
+        /// Used later for a source with a buffer of its own; used always if timestamps are capture times.
         static let usual = Pull(time: 60e9, limit: 150e-6)
         /// Used later, for a source with a common buffer. Its target may be far away, because another source can change
         /// the buffer.

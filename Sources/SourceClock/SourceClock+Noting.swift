@@ -3,14 +3,14 @@
 package import Media
 
 extension SourceClock {
-    /// After a long silence, a packet may come from another sender. If its delay is below the floor by at most this
-    /// many nanoseconds, the packet still counts as coming from the same sender.
+    /// After a long silence, a packet whose delay is below the floor by more than this many nanoseconds comes from
+    /// another sender.
     private static let near: Int64 = 100_000_000
     private static let forgottenAfter: Int64 = 60_000_000_000
     /// The maximum number of packets that a demuxer holds back until later packets arrive.
     private static let mostHeldBack = 6
-    /// If packets need more buffer than the limit allows, the mapping changes only when every packet has been late for
-    /// this many nanoseconds.
+    /// If packets need more buffer than the limit allows, the mapping changes only when every packet of one track has
+    /// been late for this many nanoseconds.
     private static let patienceWithLate: Int64 = 3_000_000_000
 
     /// Records a packet that was read at `arrival`. Returns the packet's times on the timeline, and the events that the
@@ -76,7 +76,7 @@ extension SourceClock {
     private var lostAfter: Int64 { max(10_000_000_000, 2 * settings.patience.inNanoseconds) }
 
     /// After a long silence, restarts the clock if the first new packet does not fit the mapping, because then this
-    /// packet comes from another sender.
+    /// packet comes from another sender. After more than a minute of silence, restarts the clock in any case.
     private mutating func restartIfForgotten(_ stamp: Stamp, _ arrived: Int64) {
         guard isPlaced else { return }
         if arrived &- lastArrival > lostAfter { silence = (arrived &- lastArrival, Self.mostHeldBack) }
@@ -93,7 +93,8 @@ extension SourceClock {
         if silence.length > Self.forgottenAfter || delay < floor &- Self.near || delay > offset.value { restart() }
     }
 
-    /// Records the delay of a packet. `time` is its decoding time on the timeline, and `arrived` its arrival.
+    /// Records the delay of a packet, and creates, extends or moves the mapping if necessary. `time` is the packet's
+    /// decoding time on the timeline, and `arrived` its arrival.
     private mutating func observe(
         _ track: TrackKind, _ time: Int64, _ arrived: Int64, _ events: inout [SourceClockEvent]
     ) {
@@ -151,9 +152,10 @@ extension SourceClock {
         step(by: need &- offset.value, &events)
     }
 
-    /// Enlarges the buffer if a packet with this `delay` arrived with less than the usual margin left, or a little too
-    /// late. The mappings move to the larger buffer slowly, which is inaudible. Packets that arrive even later then
-    /// need no step, which would insert silence.
+    /// Enlarges the buffer, up to ``mostBuffer``, if a packet with this `delay` arrived too late or with less than the
+    /// usual margin left. The mappings move to the larger buffer slowly, which is inaudible. Packets that arrive even
+    /// later then need no step, which would insert silence. Does nothing in the first 2 s of a mapping, or if packets
+    /// do not arrive with jitter.
     private mutating func reserve(for delay: Int64, on index: Int, _ arrived: Int64) {
         guard settings.arrivals == .jitter, arrived &- placed >= Self.timeOfStart else { return }
         let need = delay &+ Self.margin &- floor(of: maps[index], at: arrived)
@@ -177,7 +179,8 @@ extension SourceClock {
         reserved = 0
     }
 
-    /// Moves the mappings by `distance` at once, because packets arrive too late or because the buffer is far too long.
+    /// Moves the mappings by `distance` at once, because packets need a larger buffer or because the buffer is far too
+    /// long.
     mutating func step(by distance: Int64, _ events: inout [SourceClockEvent]) {
         if reserved > 0 { dropReserve() }
         align(by: .nanoseconds(distance))

@@ -3,8 +3,8 @@
 internal import Media
 
 extension SourceClock {
-    /// If the smallest delays of the two tracks differ by more than this many nanoseconds, the timestamps of the tracks
-    /// have no common epoch.
+    /// If the smallest delays of two tracks that share a mapping differ by more than this many nanoseconds, the
+    /// timestamps of the tracks have no common epoch.
     private static let unrelated: Int64 = 10_000_000_000
 
     /// Creates the mapping from the source's timeline to our clock as soon as enough delays have been collected.
@@ -28,8 +28,8 @@ extension SourceClock {
     /// The minimum offset for a track with these delays: the larger of two sums. The first sum is the smallest delay
     /// plus the configured latency. The second sum is the smallest delay of a bundle's first packet plus two thirds of
     /// the latency. A bundle is a group of packets that arrive together, like the audio of one PES packet. At 300
-    /// kbit/s, bundles have a jitter of 107 ms (measured), and only one or two bundles have arrived by this time. If
-    /// timestamps are capture times, the offset is the latency, counted from the capture.
+    /// kbit/s, bundles have a jitter of 107 ms (measured), and only one or two bundles arrive before the mapping is
+    /// created. If timestamps are capture times, the offset is the latency, counted from the capture.
     private func need(of delays: TrackDelays.Extremes) -> Int64 {
         let latency = settings.latency.inNanoseconds
         if settings.arrivals == .captureTime { return latency }
@@ -175,8 +175,8 @@ extension SourceClock {
     }
 
     /// By how much the buffers of all mappings can be shortened, in nanoseconds: the smallest unneeded part of any
-    /// mapping's buffer. All buffers are shortened by the same amount, because otherwise the sync of audio and video
-    /// would change.
+    /// mapping's buffer. Negative if a buffer is too short. All buffers are shortened by the same amount, because
+    /// otherwise the sync of audio and video would change.
     private func spareBuffer(at moment: Int64, within time: Int64) -> Int64 {
         let spare = maps.indices.map { index in
             let worst = worstDelay(on: index, at: moment, within: time)

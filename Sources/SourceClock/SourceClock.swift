@@ -8,7 +8,7 @@ package import Media
 /// of audio and video. The arrivals determine how long both tracks are delayed together: the buffer must be long enough
 /// for the track that arrives later. The rate of the sender's clock is estimated from the packets with the smallest
 /// delays. The conversion from the source's times to our clock is called the mapping. The mapping follows the sender's
-/// rate by at most 1000 ppm. A source is placed when its mapping has been created.
+/// rate, but stretches the media by at most 1000 ppm. A source is placed when its mapping has been created.
 ///
 /// This type reads no clock and does no I/O: callers pass in every moment. Moments are readings of our monotonic clock.
 /// Media times are times on the source's own continuous timeline. A source clock must be used by one thread only or be
@@ -78,7 +78,7 @@ package struct SourceClock: Sendable {
     /// mapping. After ``restart(as:)`` this is false until enough delays have been measured again.
     package internal(set) var isPlaced = false
 
-    /// The tracks for which the clock waits before it creates the mapping.
+    /// The tracks for whose first packets the clock waits, for a limited time, before it creates the mapping.
     private(set) var expected: Set<TrackKind>
     var timeline: SenderTimeline
     var maps: [Map]
@@ -91,7 +91,7 @@ package struct SourceClock: Sendable {
     var silence: (length: Int64, heldBack: Int) = (0, 0)
     /// The arrival of the first packet since the start or the last restart; nil before that packet.
     var started: Int64?
-    /// The arrivals of the packets that were late in the last 10 s.
+    /// The arrivals of the packets that were late in the last 10 s; emptied by each step of the mapping.
     var lateArrivals: [Int64] = []
     /// When the clock last checked whether the buffer can be shortened slowly.
     var lookedAtBuffer: Int64 = 0
@@ -107,7 +107,7 @@ package struct SourceClock: Sendable {
 
     /// Creates a clock for a source with these tracks. `tracks` has the time base of each track and, if its timestamps
     /// wrap, the number of their bits (33 in MPEG-TS, 32 in RTMP and FLV). The source takes part in the common buffer
-    /// `common` only if arrivals determine its mapping and both tracks share one mapping.
+    /// `common` only if its settings say ``SourceClockSettings/Arrivals/jitter`` and both tracks share one mapping.
     package init(
         _ settings: SourceClockSettings, tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)],
         common: CommonBuffer? = nil
@@ -139,7 +139,8 @@ package struct SourceClock: Sendable {
     }
 
     /// By what fraction media of `track` must be stretched so that it plays at the sender's rate on our clock. 0.0001
-    /// means 100 ppm longer; the fraction is at most 0.001. The audio resampler's correction starts from this value.
+    /// means 100 ppm longer. The fraction is between -0.001 and 0.001, and 0 before the first mapping. The audio
+    /// resampler's correction starts from this value.
     package func stretch(of track: TrackKind) -> Double { maps[index(of: track)].offset?.rate ?? 0 }
 
     /// The present mapping of `track` from the source's timeline to our clock, as a line; nil while there is no
@@ -163,9 +164,9 @@ package struct SourceClock: Sendable {
     /// it is due waits undecoded, because a minute of decoded video takes gigabytes.
     package func decoding(of due: Timestamp) -> Timestamp? { settings.decodingLead.map { due - $0 } }
 
-    /// Starts again after the source was reopened. The clock collects delays from the beginning and then creates a new
-    /// mapping. The timeline continues, and the measured rate is kept until a new one is known. `new` is for a playlist
-    /// whose segments now have another length.
+    /// Starts again after the source was reopened, or after another sender began. The clock collects delays from the
+    /// beginning and then creates a new mapping. The timeline continues. The measured rate is kept until a new one is
+    /// known, unless the length of a bucket changes. `new` is for a playlist whose segments now have another length.
     package mutating func restart(as new: SourceClockSettings? = nil) {
         let old = settings
         if let new, new.arrivals == old.arrivals, new.sharesMap == old.sharesMap { settings = new }

@@ -25,7 +25,8 @@ package enum SourceClockEvent: Sendable, Hashable {
     case pathChanged
     /// A packet of this track arrived too late to be shown on time, by this duration.
     case late(TrackKind, by: Duration)
-    /// No packet of this track arrived for longer than ``SourceClockSettings/patience``.
+    /// No packet of this track arrived for longer than ``SourceClockSettings/patience``, or the mapping was created
+    /// before the first packet of this expected track.
     case silent(TrackKind)
     /// Packets of this track arrive again after ``silent(_:)``.
     case resumed(TrackKind)
@@ -45,7 +46,8 @@ package struct SourceClockStatus: Sendable, Hashable, Codable {
     package var audioBehindVideoMilliseconds: Double = 0
     /// The number of packets that arrived too late to be shown on time.
     package var latePackets = 0
-    /// How often the mapping to our clock made a step because packets were late or the buffer was far too long.
+    /// How often the mapping to our clock made a step because packets needed more buffer or the buffer was far too
+    /// long.
     package var steps = 0
     /// How often the sender's timestamps jumped.
     package var jumps = 0

@@ -25,7 +25,7 @@ package struct SourceClockSettings: Sendable, Hashable {
     package var arrivals: Arrivals
     /// The minimum buffer; not negative. It is the time from the arrival of a packet with the smallest delay, on the
     /// track that arrives later, until this packet is due. For the first packets of bundles that arrive together, two
-    /// thirds of this time are enough.
+    /// thirds of this time are enough. With ``Arrivals/captureTime``, the time is counted from the capture.
     package var latency: Duration
     /// The largest buffer that the clock chooses by itself, or half a second more than ``latency`` if that is larger.
     /// Packets that would need a longer buffer are late, and the program repeats the last frame. Only when every packet
@@ -55,7 +55,8 @@ package struct SourceClockSettings: Sendable, Hashable {
     /// If the smallest delay changes by a step of more than this, the network path has changed. A smaller change counts
     /// as drift of the sender's clock.
     var pathStep: Duration = .milliseconds(15)
-    /// Whether the clock shortens the buffer by the part that was not needed for 5 minutes.
+    /// Whether the clock shortens the buffer by the part that was not needed for 5 minutes, and in one step if a part
+    /// that is longer than ``SourceClock/mostBuffer`` was not needed for half a minute.
     var shrinks = true
 
     /// Creates settings with explicit values instead of a transport's defaults.

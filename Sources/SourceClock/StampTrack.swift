@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// Unwraps the timestamps of one track. The sender writes timestamps as ticks that wrap to 0 after a fixed number of
-/// bits.
+/// Unwraps the timestamps of one track. The sender writes timestamps as ticks. In most formats they have a fixed number
+/// of bits, and wrap to 0 after the largest value.
 struct StampTrack: Sendable, Hashable {
     /// The largest timestamp that is accepted, positive or negative, in nanoseconds: a hundred years, as in
     /// `TimeBase.believed`.
@@ -37,7 +37,8 @@ struct StampTrack: Sendable, Hashable {
     }
 
     /// Converts a packet's presentation time to nanoseconds, unwrapped to the value that is nearest to the packet's
-    /// decoding time. Must be called after ``unwrap(_:)`` with that decoding time. Changes no state.
+    /// decoding time; nil for an impossible timestamp. Must be called after ``unwrap(_:)`` with that decoding time.
+    /// Changes no state.
     func beside(_ ticks: Int64) -> Int64? {
         guard ticks.magnitude <= 1 << 61 else { return nil }
         let time = timeBase.rescale(ticks &+ turns(for: ticks), to: .nanoseconds)

@@ -2,7 +2,8 @@
 
 internal import Media
 
-/// The measured delays of one track, in nanoseconds. The delay of a packet is its arrival minus its timestamp.
+/// The measured delays of one track, in nanoseconds. The delay of a packet is its arrival minus its timestamp. The
+/// delays of video include ``SourceClockSettings/decoding``.
 struct TrackDelays: Sendable {
     /// The smallest and the largest delay of some consecutive packets. While the clock collects delays to create or
     /// extend a mapping, a piece covers packets that arrived together. Later, a piece covers the packets of one second.
@@ -34,7 +35,8 @@ struct TrackDelays: Sendable {
     private(set) var last: Int64
     /// Whether no packet of the track has arrived for longer than ``SourceClockSettings/patience``.
     var isSilent = false
-    /// The arrival of the first late packet if all later packets were late, too; nil if the last packet was on time.
+    /// The arrival of the first late packet if all later packets were late, too; nil if the last packet was on time, or
+    /// if no packet has been late since the last step of the mapping.
     var lateSince: Int64?
     /// The correction that is added to the track's times, in nanoseconds. It is not 0 if the tracks had no common epoch
     /// and were aligned by their arrivals.

@@ -7,8 +7,8 @@ internal import Media
 struct BacklogWatch {
     private let timing: SourceTiming
     private let sink: any SourceSink
-    /// The number of the last placement whose backlog has been decoded; nil before the first. A placement happens each
-    /// time the due times of the source's packets become known.
+    /// The number of the last placement whose backlog has been decoded; nil before the first, and while the due times
+    /// are unknown. A placement happens each time the due times of the source's packets become known.
     private var done: Int?
     private var placement: Int?
 

@@ -29,7 +29,7 @@ final class DecodingLane {
 
     /// What a call of ``step(now:isHeld:)`` has done.
     enum Progress {
-        /// No packet was due, and no frame was delivered.
+        /// Nothing was decoded: no packet was due, decoding was held, or the decoder needs another packet.
         case idle
         /// A frame or a run of audio was decoded, or the decoder was drained.
         case advanced
@@ -49,9 +49,11 @@ final class DecodingLane {
     /// configuration, they wait for the next decoder.
     private var waiting = Deque<LivePacket>()
     private var isInterrupted = false
-    /// Whether an attempt to make a decoder has failed since a decoder last delivered a frame or audio.
+    /// Whether making a decoder has failed, or a decoder lacked a library, since a decoder last delivered a frame or
+    /// audio, or since the last restart.
     private var isUndecodable = false
-    /// Whether a failure to make a decoder was logged since a decoder last delivered a frame or audio.
+    /// Whether a failure to make a decoder, or a missing library, was logged since a decoder last delivered a frame or
+    /// audio.
     private var isLogged = false
     /// Whether the lane has logged, since its last restart, that the queue of a decoder was full.
     private var isFullLogged = false
@@ -115,7 +117,8 @@ final class DecodingLane {
     }
 
     /// Queues packets for the decoder. If the next packet has another codec configuration, makes a new decoder once the
-    /// current decoder is drained. Returns the failure if a decoder cannot be made.
+    /// current decoder is drained. Returns the failure if a decoder cannot be made, or if a packet cannot be prepared
+    /// for the decoder.
     private func fill(at now: Timestamp) -> AVFailure? {
         while let next = waiting.first {
             if let (coding, track) = current, coding.isSame(as: next.coding) {
@@ -213,8 +216,8 @@ final class DecodingLane {
         return .failed(failure, isInVain: isInVain)
     }
 
-    /// Records that a decoder could not be made, and logs the first such failure since a decoder last delivered a frame
-    /// or audio.
+    /// Records that a decoder could not be made or lacks a library, and logs the first such failure since a decoder
+    /// last delivered a frame or audio.
     private func tell(_ failure: AVFailure) {
         monitor.noteDamage(failure)
         isUndecodable = true

@@ -39,7 +39,7 @@ struct DecodingLoad {
     /// on the source's timeline.
     private var busy: (since: Timestamp, from: Timestamp)?
 
-    /// Creates the load of a source, all of whose frames are decoded from `now` on.
+    /// Creates the state for a source, all of whose frames are decoded from `now` on.
     init(at now: Timestamp) { state = .all(since: now) }
 
     /// Records that the decoding thread has paused until `now`, because no packet was due. Returns the switch back to

@@ -8,7 +8,8 @@ internal import Media
 /// This is a value without a clock or I/O of its own.
 struct DecodingRefusal: Sendable {
     /// How much media must be refused before the decoder is replaced. The media is counted from a packet with which
-    /// decoding can begin. From the second replacement on, this limit doubles each time, up to ``longestPatience``.
+    /// decoding can begin. The limit holds for the first and the second replacement; it then doubles for each further
+    /// replacement, up to ``longestPatience``.
     static let patience = Duration.seconds(1)
     /// The upper bound of the doubled ``patience``.
     static let longestPatience = Duration.seconds(60)

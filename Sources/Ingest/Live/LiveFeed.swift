@@ -16,7 +16,8 @@ protocol LiveFeed: AnyObject, Sendable {
     func openAgain(after failure: IngestError) -> Bool
     /// Ends the source. Returns at once; may be called on any thread, any number of times.
     func stop()
-    /// Blocks until the feed has stopped reading, which happens after the source's end or after ``stop()``.
+    /// Blocks until the feed has stopped reading, which happens after the source's end or after ``stop()``. Returns at
+    /// once for a feed whose sender is a client.
     func waitUntilOver()
     /// Returns the status of the source, merged from the feed's own status and the decoder's status `own`.
     func status(with own: SourceStatus) -> SourceStatus

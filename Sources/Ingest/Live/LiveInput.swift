@@ -9,7 +9,7 @@ internal import Synchronization
 /// Reads a live input with libav, on its own thread and as fast as packets arrive. So a read that blocks does not delay
 /// the decoding of packets that have already arrived. Each packet is passed on with its times on the source's timeline.
 ///
-/// An input that ends or fails is opened again after 1 to 5 s, as often as necessary, unless a new attempt cannot
+/// An input that ends or fails is opened again by ``ReopenLoop``, as often as necessary, unless a new attempt cannot
 /// repair the failure.
 final class LiveInput: LiveFeed {
     private let location: InputLocation
@@ -156,7 +156,8 @@ final class LiveInput: LiveFeed {
     private static let segmentLimit = 6
 
     /// Converts a packet's times to the source's timeline and passes the packet on. `ends` stores the end of the last
-    /// packet of each stream, in the stream's own timestamps. A packet without timestamps is placed at that end.
+    /// packet of each stream, in the stream's own timestamps. A packet without a decoding time usually gets this end as
+    /// its decoding time, see ``LiveStream/decodeTime(pts:end:in:)``.
     private func place(
         _ packet: PacketBox, of stream: LiveStream, _ arrival: Timestamp, _ ends: inout [Int: Int64],
         into inbox: PacketInbox

@@ -59,7 +59,8 @@ struct LivePacket {
 
 /// The codec configuration of a live source's packets: one decoder decodes all packets of the same configuration.
 enum LiveCoding {
-    /// The configuration of a stream that libav opened. The streams are new each time that the input is opened.
+    /// The configuration of a stream that libav opened. The streams are new each time that the input is opened or the
+    /// container gives a new decoder configuration.
     case stream(LiveStream)
     /// The configuration that a publishing client described.
     case track(TrackDescription)
@@ -106,7 +107,7 @@ final class LiveStream: Sendable {
 
     /// Returns the decoding time of a packet that has none, in ticks of `base`: the end of the previous packet. If the
     /// presentation time differs from that end by a second or more, the sender has restarted; the result is then the
-    /// presentation time.
+    /// presentation time. If only one of the two times is known, it is the result; nil if none is known.
     static func decodeTime(pts: Int64?, end: Int64?, in base: TimeBase) -> Int64? {
         guard let pts, let end else { return end ?? pts }
         return base.duration(pts &- end).inNanoseconds.magnitude < 1_000_000_000 ? end : pts
@@ -126,7 +127,7 @@ struct LiveOpening {
     }
 
     var tracks: Tracks
-    /// The maximum media time that may be queued for decoding; older packets are dropped.
+    /// The maximum media time that may be queued for decoding; if there is more, the oldest packets are dropped.
     var timeLimit = Self.usualTimeLimit
     /// Whether unread media stays available on the server, as the segments of a playlist do, so that the reader can
     /// pause without loss.

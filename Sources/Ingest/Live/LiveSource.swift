@@ -6,8 +6,8 @@ package import Logging
 package import Media
 internal import SourceClock
 
-/// A live source. The due times of its packets are computed from the sender's clock, and each packet is decoded when it
-/// is due. A feed receives or reads the packets.
+/// A live source. The due times of its packets are computed from the sender's clock. Each packet is decoded when it
+/// arrives or, if its buffer is long, shortly before it is due. A feed receives or reads the packets.
 ///
 /// While no packets arrive, because no client sends or the input is being opened again, the source delivers nothing.
 /// The packets that arrive next continue the source, with any frame size and codec, and with or without audio.

@@ -3,8 +3,8 @@
 internal import LibAV
 internal import Media
 
-/// Passes on the coded packets of a live source, which is decoded as well. Packets are passed on once their due times
-/// are known. Used by one thread.
+/// Passes the coded packets of a live source on to a sink that wants them, while the source is decoded as well. Packets
+/// are passed on once their due times are known. Used by one thread.
 final class TapFeeder {
     private let tap: any PacketTap
     private let options: TrackOptions
@@ -20,6 +20,7 @@ final class TapFeeder {
     private var begin: Int64?
 
     /// The maximum number of packets that are kept until the due times are known: at least a second of any source.
+    /// Further packets are dropped.
     private static let mostWaiting = 4000
 
     /// Creates a feeder that passes the packets of the source `name` to `sink`; nil if the sink wants no packets. If

@@ -29,7 +29,7 @@ package struct ConnectionOptions: Sendable, Hashable {
     private static let audioDevices: Set<String> = ["alsa", "pulse", "oss", "sndio"]
     private static let longestHeader = 8192
 
-    /// Creates the default options: libavformat chooses all values.
+    /// Creates the default options, without any value.
     package init() {}
 
     /// Takes the connection options from `options`, and removes them there. `expand` inserts secrets into a header.
@@ -55,7 +55,8 @@ package struct ConnectionOptions: Sendable, Hashable {
         transport = try options.takeChoice("transport", of: Transport.self)
     }
 
-    /// Whether `text` is a field name, a colon and a value without control characters (RFC 9110, 5.1 and 5.5).
+    /// Whether `text` is a field name, a colon and a value without control characters (RFC 9110, 5.1 and 5.5), and is
+    /// not too long.
     private static func isHeader(_ text: String) -> Bool {
         let sides = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard sides.count == 2, !sides[0].isEmpty, text.utf8.count <= longestHeader else { return false }

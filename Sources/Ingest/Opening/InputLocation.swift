@@ -166,7 +166,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return String(decoding: plain, as: UTF8.self).contains("://") || FilterGraphSecrets.start(in: bytes) != nil
     }
 
-    /// Parses text that does not begin with a known scheme: a path, or a protocol with options, such as
+    /// Parses text without a scheme before its first colon: a path, or a protocol with options, such as
     /// `subfile,,start,0,end,9,,:https://…`.
     private static func readUnnamed(_ text: String) -> (place: Place, shown: String) {
         guard let mark = text.firstRange(of: "://") else { return (.file(path: text), text) }
@@ -230,7 +230,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         if case .device = place { true } else { false }
     }
 
-    /// Whether the address alone shows that the input has no audio.
+    /// Whether the address or its options show that the input delivers no audio.
     package var hasNoAudio: Bool {
         if case .device(let format, _) = place, Self.videoDevices.contains(format) { return true }
         return !tracks.hasAudio
@@ -270,7 +270,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return text
     }
 
-    /// Whether the input listens for a connection, which might never arrive.
+    /// Whether libav or libsrt listens for a connection, which might never arrive: the address's query says so.
     var listens: Bool {
         guard case .url(_, let text) = place, let mark = text.firstIndex(of: "?") else { return false }
         let pairs = text[text.index(after: mark)...].split(separator: "&")

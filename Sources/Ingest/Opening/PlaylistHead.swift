@@ -9,7 +9,8 @@ struct PlaylistHead: Sendable, Hashable {
     /// The maximum plausible target duration, in seconds; a longer duration is regarded as a mistake, and ignored.
     private static let longestTarget: Int64 = 60
 
-    /// The maximum duration of the playlist's segments (4.3.3.1); nil for a list of variants.
+    /// The maximum duration of the playlist's segments (4.3.3.1); nil for a list of variants, or without a plausible
+    /// value.
     private(set) var target: Duration?
     /// The address of the first variant, as written in the playlist (4.3.4.2); nil for a list of segments.
     private(set) var variant: String?
@@ -107,8 +108,9 @@ struct PlaylistHead: Sendable, Hashable {
         line.hasPrefix(tag) ? line.dropFirst(tag.count) : nil
     }
 
-    /// Returns the absolute address of `reference`, which occurs in a playlist that was read from `base`. `base` must
-    /// contain `//`. The rules are those of RFC 3986, 5.2, except that dots in paths are left to the server.
+    /// Returns the absolute address of `reference`, which occurs in a playlist that was read from `base`; nil if
+    /// neither of them contains `://`. The rules are those of RFC 3986, 5.2, except that dots in paths are left to the
+    /// server.
     static func resolve(_ reference: String, in base: String) -> String? {
         if isAbsolute(reference) { return reference }
         let plain = base.prefix { $0 != "?" && $0 != "#" }
@@ -136,9 +138,10 @@ extension InputLocation {
     private static let headBytes = 64 << 10
 
     /// Returns the maximum duration of the segments of the playlist at this address; nil if the input has no segments.
-    /// libavformat has opened the playlist as `formatName` without reporting that duration. Sends one or two more
-    /// requests to the server, which take at most 3 s each. For an input with headers, the requests that find unknown
-    /// redirections come in addition. Blocks until the server has answered or `interrupter` interrupts the call.
+    /// libavformat has opened the playlist as `formatName` without reporting that duration. For HLS, sends one or two
+    /// more requests to the server, which take at most 3 s each. For an input with headers, the requests that find
+    /// unknown redirections come in addition. Blocks until the server has answered or `interrupter` interrupts the
+    /// call. If the duration remains unknown, returns ``SourceClockSettings/usualTarget``.
     func targetDuration(
         _ formatName: String, _ redirections: KnownRedirections, _ interrupter: Interrupter
     ) -> Duration? {
@@ -164,7 +167,8 @@ extension InputLocation {
     /// Returns the value of libavformat's option `live_start_index` with which the playlist at this address begins with
     /// the segments that need one of the initialization sections at `addresses`. A section that is not listed belongs
     /// to another variant, or to the audio: if no section is listed, the playlist begins at the last change, or with
-    /// the last segment if no change is listed. Blocks for at most 6 s.
+    /// the last segment if no change is listed or the playlist cannot be read. Blocks for at most 6 s, or longer if
+    /// redirections are unknown.
     func startIndex(
         at addresses: [InitializationAddress], _ redirections: KnownRedirections, _ interrupter: Interrupter
     ) -> Int {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Detects from the successive contents of a live HLS playlist that its server has started it again with smaller media
-/// sequence numbers. libavformat waits for the next number of the earlier playlist then, and reads nothing.
+/// sequence numbers. libavformat then waits for the next number of the earlier playlist, and reads nothing.
 ///
 /// The playlist is read only once a minute, except while libavformat waits for a segment longer than usual.
 ///

@@ -6,7 +6,7 @@ internal import Media
 internal import Synchronization
 
 /// Reads the playlist of an open live HLS input from time to time, on a queue of its own, until it finds that the
-/// playlist was started again (see ``PlaylistWatch``), or until it is released.
+/// playlist was started again (see ``PlaylistWatch``), or until it is stopped or released.
 final class PlaylistWatcher: Sendable {
     private let state: Mutex<PlaylistWatch>
     private let timer = Mutex<(any DispatchSourceTimer)?>(nil)

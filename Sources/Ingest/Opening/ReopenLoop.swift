@@ -3,9 +3,9 @@
 internal import LibAV
 internal import Media
 
-/// Plays an input, and opens it again when it ends or fails, until it is stopped or a new attempt cannot help. The
-/// input is opened again after 1 to 5 s, or at once if only the codec of a stream has changed or a playlist was started
-/// again. Used by one thread.
+/// Plays an input, and opens it again when it ends or fails, until it is stopped, a new attempt cannot help, or its
+/// user does not want it again. The input is opened again after 1 to 5 s; an SRT input that listens, after a tenth of
+/// that time. It is opened again at once at a change, see ``SourceMonitor/isAtChange``. Used by one thread.
 final class ReopenLoop {
     private let name: String
     private let monitor: SourceMonitor
@@ -23,7 +23,7 @@ final class ReopenLoop {
 
     /// Calls `play` repeatedly, as long as `lasts` returns true for its result. `play` plays the input and returns the
     /// failure that ended it; from the second call on, it must also open the input. `pausing` is called before each
-    /// pause. Returns the last failure, which is also in the status.
+    /// pause. Returns the last failure, which is also in the status; nil if the input was stopped.
     @discardableResult
     func run(
         lasts: (IngestError?) -> Bool, pausing: () -> Void = {}, _ play: () -> IngestError?

@@ -5,8 +5,9 @@ internal import Synchronization
 
 /// Opens inputs.
 package enum SourceOpener {
-    /// Opens `location` and finds its properties. Blocks until the input answers: at most 15 s if relay connects to the
-    /// input, without a time limit if relay listens. The source delivers media only after it is started.
+    /// Opens `location` and finds its properties. Blocks until they are known. If relay connects to the input, this
+    /// takes at most 15 s for the connection, and 12 s more if the size of the video is found only at the next
+    /// keyframe. If relay listens, there is no time limit. The source delivers media only after it is started.
     package static func open(
         _ location: InputLocation, options: IngestOptions, logger: Logger
     ) throws(IngestError) -> any MediaSource {

@@ -26,10 +26,10 @@ struct VideoDiscovery {
         (self.demuxer, self.name, self.isLive, self.monitor, self.clock) = (demuxer, name, isLive, monitor, clock)
     }
 
-    /// Returns `stream` with its size, shape and color. Returns `stream` unchanged if they are already known. If no
-    /// frame can be decoded in time, logs this and also returns `stream` unchanged. Afterwards the demuxer delivers
-    /// again all packets that were read here. For a live input it delivers them only from the keyframe on, because no
-    /// earlier packet can be shown. Blocks.
+    /// Returns `stream` with its size, shape and color. Returns `stream` unchanged if its size is already known, or if
+    /// no decoder can be made. If no frame can be decoded in time, logs this and also returns `stream` unchanged.
+    /// Afterwards the demuxer delivers again all packets that were read here. For a live input it delivers them only
+    /// from the keyframe on, because no earlier packet can be shown. Blocks.
     func complete(_ stream: StreamInfo) throws(IngestError) -> StreamInfo {
         guard let video = stream.video, video.width <= 0 || video.height <= 0,
             let decoder = try? Decoder(

@@ -9,7 +9,8 @@ internal import Synchronization
 /// The packets of a file, URL or device that libav reads.
 ///
 /// A file ends with its last packet, or loops: each round then continues where the last packet of the previous round
-/// ended. A live input that ends or fails is opened again after 1 to 5 s, as often as necessary.
+/// ended. A live input that ends or fails is opened again by ``ReopenLoop``, as often as necessary. An input whose
+/// coding changes is opened again at once.
 package final class LibAVPacketSource: PacketSource {
     private let location: InputLocation
     private let loops: Bool

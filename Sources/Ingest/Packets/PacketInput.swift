@@ -32,7 +32,8 @@ final class PacketInput {
     /// Packets that were read to find out the codecs of the tracks, with their arrival times.
     private var peeked: [(packet: EncodedPacket, arrival: Timestamp)] = []
 
-    /// The maximum number of packets that are read to find out the codecs of the tracks: a few seconds of media.
+    /// The maximum number of packets that are read to find out the codecs of the tracks: a few seconds of media. The
+    /// wait for the codec of the video has the limits of ``VideoDiscovery`` instead.
     private static let longestPeek = 500
     /// If a read returns faster than this, in nanoseconds, the packet came from a buffer.
     private static let shortestWait: Int64 = 3_000_000
@@ -84,8 +85,9 @@ final class PacketInput {
     }
 
     /// If `isAwaited`, reads until the codec of each track is known: in transport streams, only the packets state the
-    /// codec. For a live input, also reads all packets that are already in a buffer, because libav's probing has read
-    /// them or a server has kept them. Reading ends with the first packet for which the reader has to block.
+    /// codec. If the input cannot wait, also reads all packets that are already in a buffer, because libav's probing
+    /// has read them or a server has kept them. That reading ends with the first packet for which the reader has to
+    /// block.
     private func peek(untilKnown isAwaited: Bool) throws(IngestError) {
         let clock = SystemClock()
         let deadline = clock.now + VideoDiscovery.patience.inNanoseconds
@@ -154,7 +156,8 @@ final class PacketInput {
     /// has ended.
     func keepConnection() { monitor.keepConnection(of: demuxer) }
 
-    /// Delivers until the input ends or, if it loops, until the source is stopped or the coding has changed. Blocks.
+    /// Delivers until the source is stopped, the input ends and does not loop, or another `PacketInput` must continue.
+    /// Blocks.
     func read(into sink: any PacketSourceSink, loops: Bool) throws(IngestError) {
         for (packet, arrival) in peeked { deliver(packet, arrival, to: sink) }
         peeked = []
@@ -237,9 +240,9 @@ final class PacketInput {
         return nil
     }
 
-    /// Returns the packet with times after the earlier rounds of the loop. A round lasts as long as its video. If the
-    /// audio is longer than the video, it would overlap with the audio of the next round; nil means that the packet
-    /// belongs to this overlap and is dropped.
+    /// Returns the packet with times after the earlier rounds of the loop. A round lasts as long as its video or,
+    /// without video, its audio. If the audio is longer than the video, it would overlap with the audio of the next
+    /// round. Nil if the packet belongs to this overlap and is dropped, and for damaged splice information.
     private func shifted(_ packet: EncodedPacket) -> EncodedPacket? {
         let (base, packetEnd) = (packet.timeBase, packet.pts + packet.duration)
         if packet.track == .video || readers.allSatisfy({ $0.stream.kind == .audio }) {

@@ -127,13 +127,13 @@ package struct PacketSplicer: Sendable {
         if leaving == index { leaving = nil }
     }
 
-    /// Whether packets that arrived at `arrival` are older than the packets on air by less than ``tolerance``. Each cut
-    /// to older packets would put the program further ahead of the clock.
+    /// Whether packets that arrived at `arrival` are newer than the packets on air, or older by less than
+    /// ``tolerance``. Each cut to older packets would put the program further ahead of the clock.
     private func isCurrent(_ arrival: Timestamp) -> Bool {
         newest.values.allSatisfy { arrival.nanoseconds - $0.arrival > -Self.tolerance }
     }
 
-    /// Whether the newest packets on air have only just arrived.
+    /// Whether the newest packet on air of any track arrived less than ``freshness`` before `arrival`.
     private func isFresh(at arrival: Timestamp) -> Bool {
         newest.values.contains { arrival.nanoseconds - $0.arrival < Self.freshness }
     }

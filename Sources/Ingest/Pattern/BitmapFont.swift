@@ -7,8 +7,8 @@ enum BitmapFont {
     /// The distance from one character to the next, in columns.
     static let advance = 6
 
-    /// Converts `text` to characters of the font: capital letters, one byte for each visible character. A line break,
-    /// or a character that is not ASCII, becomes a space.
+    /// Converts `text` to characters of the font: capital letters, one byte for each visible character. A character
+    /// that is not ASCII becomes a space. A line break stays, and is drawn as a blank.
     static func characters(of text: String) -> [UInt8] {
         text.uppercased().map { letter in
             guard let first = letter.unicodeScalars.first, first.isASCII else { return UInt8(ascii: " ") }
@@ -16,8 +16,8 @@ enum BitmapFont {
         }
     }
 
-    /// Returns `line` if it has at most `most` characters; otherwise its beginning, with two dots as the last
-    /// characters.
+    /// Returns `line` if it has at most `most` characters; otherwise its first `most` characters. If `most` is more
+    /// than 2, the last two of them are replaced by dots.
     static func shortened(_ line: [UInt8], to most: Int) -> [UInt8] {
         guard line.count > max(0, most) else { return line }
         guard most > 2 else { return Array(line.prefix(max(0, most))) }

@@ -9,7 +9,8 @@
 /// The blocks are in the bottom left corner of the frame, in as few rows as possible with blocks of 16 pixels or more:
 /// one row in frames of at least 640 columns, two rows from 320 columns, four rows from 160 columns. If blocks of 16
 /// pixels do not fit, smaller ones of at least 8 pixels are used. The edge of a block is the frame's width divided by
-/// the number of blocks in a row, rounded down to an even number of pixels.
+/// the number of blocks in a row, rounded down to an even number of pixels. It is smaller if all rows would otherwise
+/// take more than half of the frame's height.
 package enum FrameCounterCode {
     /// The position of the blocks in a frame.
     package struct Layout: Sendable, Hashable {

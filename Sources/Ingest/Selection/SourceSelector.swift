@@ -18,9 +18,9 @@ package import Media
 /// being opened.
 ///
 /// A program can have several sources, each with its own inputs and its own selector. The inputs of such a source are
-/// not wanted while the source is not shown. Depending on the options, either only the keyframes of the input on air
-/// are then decoded, or all inputs are closed once the input on air has shown video. In the second case the selection
-/// begins again when the inputs are wanted.
+/// not wanted while the source is not shown. Depending on the options, the input on air is then decoded as before, or
+/// only its keyframes are decoded, or all inputs are closed once the input on air has shown video. In the last case the
+/// selection begins again when the inputs are wanted.
 package struct SourceSelector: Sendable {
     /// How ready sources that are not on air are kept.
     package enum Standby: String, Sendable, Hashable, CaseIterable {
@@ -71,7 +71,7 @@ package struct SourceSelector: Sendable {
 
     /// The reason for a change of the source or slate that is on air.
     package enum Reason: String, Sendable, Hashable {
-        /// The program begins.
+        /// The program begins, or closed inputs are wanted again.
         case start
         /// The source on air was disconnected.
         case disconnected
@@ -128,8 +128,8 @@ package struct SourceSelector: Sendable {
         /// Whether the source was lost or could not be opened since it was last opened or last had video.
         var hasFailed = false
         var lastVideo: Int64?
-        /// When the current period of video began, in nanoseconds of the monotonic clock; nil without video. An
-        /// interruption as long as the timeout ends the period.
+        /// When the current period of video began, in nanoseconds of the monotonic clock; nil without video. A loss of
+        /// the source, or an interruption as long as the timeout, ends the period.
         var liveSince: Int64?
     }
 
@@ -228,8 +228,8 @@ extension SourceSelector {
     }
 
     /// Returns how much of a source must be decoded with the current choice. With cold standby, a source that is open
-    /// but not on air was opened because of a loss. It goes on air with its first frame, so all of its frames are
-    /// decoded.
+    /// but not on air was opened at the start or because of a loss. It can go on air with its first frame, so all of
+    /// its frames are decoded.
     private func decoding(of index: Int) -> Decoding {
         if onAir == .source(index) { return isWanted || options.unseen != .keyframes ? .all : .keyframes }
         return options.standby == .keyframes ? .keyframes : .all

@@ -25,7 +25,7 @@ package final class StandbySource: Sendable {
     package struct Report: Sendable {
         /// The status that the source reports; before the source was opened, the status of the attempt to open it.
         package var status = SourceStatus()
-        /// How often opening the source, or the opened source, has failed.
+        /// How often opening the source, or the opened source, has failed since ``StandbySource/start()``.
         package var failures = 0
         /// The error with which opening the source last failed; nil if opening has not failed, or if the source was
         /// opened since then.

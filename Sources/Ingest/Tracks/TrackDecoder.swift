@@ -85,7 +85,8 @@ final class TrackDecoder {
     }
 
     /// Returns the next frame. Each error is counted and its packet is lost; decoding continues with the next packet.
-    /// If the decoder only reports errors, the function fails after ``stuckLimit`` of them, so that it always returns.
+    /// If the decoder only reports errors, the function returns after ``stuckLimit`` of them: ``Output/ended`` if the
+    /// decoder is being drained, and otherwise ``Output/failed(_:)``.
     func next(inputEnded: Bool) -> Output {
         while true {
             do throws(AVFailure) {

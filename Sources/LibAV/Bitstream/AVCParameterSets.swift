@@ -46,7 +46,7 @@ package struct AVCParameterSets: Sendable, Equatable {
     }
 
     /// Returns whether `payload`, a frame with 4-byte lengths, begins with an IDR frame (7.4.1.2.4), and whether it
-    /// contains SPSs or PPSs that are not in this object.
+    /// contains, in front of its first slice, SPSs or PPSs that are not in this object.
     package func looks(at payload: [UInt8]) -> (isIDR: Bool, hasOtherSets: Bool) {
         var hasOtherSets = false
         let slice = NALUnit.firstSlice(of: payload, .h264) { role, unit in

@@ -95,8 +95,8 @@ package struct AnnexBReader: Sendable {
 
 /// A coded frame as in MP4 and FLV: NAL units, each preceded by its length in 4 bytes.
 package enum AccessUnit {
-    /// Whether no other frame refers to the frame `payload`: `nal_ref_idc` of its first slice is 0 (ITU-T H.264,
-    /// 7.4.1). False if the payload has no complete slice header.
+    /// Whether no other frame refers to the H.264 frame `payload`: `nal_ref_idc` of its first slice is 0 (ITU-T H.264,
+    /// 7.4.1). False if the payload has no slice.
     package static func isDisposable(_ payload: SharedBytes) -> Bool {
         payload.withUnsafeBytes { bytes in
             var start = 0

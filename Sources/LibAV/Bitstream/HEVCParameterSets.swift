@@ -20,7 +20,7 @@ package struct HEVCParameterSets: Sendable, Equatable {
     }
 
     /// Returns whether `payload`, a frame with 4-byte NAL unit lengths, starts a new sequence that is independent of
-    /// earlier frames, and whether it contains parameter sets that are not in ``units``.
+    /// earlier frames, and whether it contains, in front of its first slice, parameter sets that are not in ``units``.
     ///
     /// An IDR or a BLA frame starts a new sequence (ITU-T H.265, table 7-1: types 16 to 20). A CRA frame continues the
     /// order count (POC) of the earlier frames, and frames after it may refer to them.

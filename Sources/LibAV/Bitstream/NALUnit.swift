@@ -9,7 +9,7 @@ struct NALUnit {
         /// A slice of a frame; `isKeyframe` says whether decoding can start at this frame.
         case slice(isKeyframe: Bool)
         case vps, sps, pps
-        /// An access unit delimiter, end of stream or filler, which containers do not need.
+        /// An access unit delimiter, end of sequence, end of stream or filler, which containers do not need.
         case delimiter
         /// SEI, or any other unit that belongs to a frame.
         case other

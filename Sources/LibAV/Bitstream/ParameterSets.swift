@@ -93,7 +93,7 @@ package struct ParameterSets: Sendable, Equatable {
 
     /// The decoder configuration for NAL units with 4-byte lengths: an `AVCDecoderConfigurationRecord` (ISO/IEC
     /// 14496-15, 5.3.3.1.2) or an `HEVCDecoderConfigurationRecord` (8.3.3.1.2). Nil while a kind of parameter set is
-    /// missing, or if sets are too long to be valid.
+    /// missing, if the first SPS cannot be read, or if there are more or longer sets than a record can hold.
     package var configuration: [UInt8]? {
         guard let parameters, let first = sps.first, !pps.isEmpty,
             (vps + sps + pps).allSatisfy({ $0.count <= 0xFFFF }), sps.count < 32, pps.count < 256

@@ -42,7 +42,7 @@ extension SequenceParameters {
     /// Profiles whose SPS contains the chroma format and bit depths (ITU-T H.264, 7.3.2.1.1).
     static let highProfiles: Set<UInt8> = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
 
-    /// Reads an H.264 SPS (7.3.2.1.1); nil if `unit` is not one.
+    /// Reads an H.264 SPS (7.3.2.1.1); nil if `unit` is not a valid one.
     init?(avc unit: ArraySlice<UInt8>) {
         guard unit.count > 4 else { return nil }
         var reader = BitReader(unit, header: 1)
@@ -91,7 +91,7 @@ extension SequenceParameters {
         }
     }
 
-    /// Reads an HEVC SPS (ITU-T H.265, 7.3.2.2.1); nil if `unit` is not one.
+    /// Reads an HEVC SPS (ITU-T H.265, 7.3.2.2.1); nil if `unit` is not a valid one.
     init?(hevc unit: ArraySlice<UInt8>) {
         guard unit.count > 15 else { return nil }
         var reader = BitReader(unit, header: 2)

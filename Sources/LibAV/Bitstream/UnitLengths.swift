@@ -13,7 +13,7 @@ package struct UnitLengths: Sendable, Equatable {
     /// Creates the size of 4 bytes.
     package init() { size = 4 }
 
-    /// The size of lengths that `record`, a decoder configuration of `codec`, states; nil if it is too short to be a
+    /// The size of lengths that `record`, a decoder configuration of `codec`, states; nil if it is not such a
     /// configuration. Codecs without NAL units count as having lengths of 4 bytes.
     package init?(record: [UInt8], _ codec: Codec) {
         guard let place = Self.place(in: record, codec) else {

@@ -64,7 +64,8 @@ final class InitializationWatch {
         let code = fetch(options)
         guard code >= 0, let resource = opened.pointee, Self.isSection(resource) else { return code }
         guard let bytes = Self.content(of: resource) else {
-            // The resource is too long: it is a segment that begins like an initialization section.
+            // The resource is too long, so it is a segment that begins like an initialization section; or it cannot be
+            // read.
             avio_closep(opened)
             return fetch(&copy)
         }

@@ -7,7 +7,7 @@ package struct ServerAddress: Sendable, Hashable {
     /// The host and port as they are written, in lower case.
     private let place: String
 
-    /// Reads `url`; nil if it names no server.
+    /// Reads `url`; nil if it contains no `://`.
     package init?(_ url: String) {
         guard let mark = url.firstRange(of: "://") else { return nil }
         let isPart = { (character: Character) in character.isASCII && (character.isLetter || character.isNumber) }

@@ -20,8 +20,8 @@ package struct SpliceTables: Sendable {
     /// Creates tables for a stream that has splice information from its beginning; with `isLate`, from a later moment.
     package init(isLate: Bool = false) { versions = isLate ? 1 : 0 }
 
-    /// Returns `bytes`, which must be whole TS packets, with the splice stream added to each program map table (SCTE
-    /// 35, 8.1 and 8.2).
+    /// Returns `bytes`, which must be whole TS packets, with the splice stream added to each program map table that
+    /// leaves enough room in its packet (SCTE 35, 8.1 and 8.2).
     package func announced(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         for start in stride(from: 0, to: bytes.count - Self.size + 1, by: Self.size) {

@@ -4,8 +4,8 @@ internal import CFFmpeg
 
 extension Demuxer {
     /// The bytes of a transport stream in a file whose coding or PIDs change in the part that was probed; nil for all
-    /// other inputs. The streams of this demuxer are a mixture of those in front of the change and behind it, so another
-    /// demuxer must read these bytes instead.
+    /// other inputs. The streams of this demuxer are a mixture of those in front of the change and behind it, so
+    /// another demuxer must read these bytes instead.
     package var wholeFileWithChange: TransportStreamBytes? {
         maps?.wholeFile(ifChangedIn: context.pointee.probesize, following: Set(streams.map(\.id)))
     }

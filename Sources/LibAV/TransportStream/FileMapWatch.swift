@@ -6,17 +6,18 @@ internal import CFFmpeg
 /// keeps the first coding of a PID: if video and audio exchange their PIDs, it reads each of them as the other. So the
 /// file ends there for its demuxer, and another demuxer continues with the bytes that follow.
 ///
-/// libavformat tells the versions of the maps, and the streams that they list. When one of them changes, the file is
+/// libavformat reports the versions of the maps, and the streams that they list. When one of them changes, the file is
 /// read a second time: its beginning, for the coding that the demuxer knows, and the bytes in which the new map came.
 /// Versions say nothing about the beginning that was probed, and about a place that was sought: there the bytes alone
+/// decide.
 /// decide.
 struct FileMapWatch {
     /// How much of the beginning of the file is read to find its first map, in bytes.
     private static let head: Int64 = 1 << 20
     /// How far before the demuxer's position the section of a new map can begin, in bytes.
     private static let margin: Int64 = 16 << 10
-    /// How much of the file behind a position of the demuxer is read, in bytes. The next map is nearer: maps follow each
-    /// other within 0.5 s (ETSI TR 101 290, 5.2.1).
+    /// How much of the file behind a position of the demuxer is read, in bytes. The next map is nearer: maps follow
+    /// each other within 0.5 s (ETSI TR 101 290, 5.2.1).
     private static let longest: Int64 = 16 << 20
 
     /// The part of a file after a change.
@@ -52,8 +53,8 @@ struct FileMapWatch {
     /// read from a change to the end of the file before it returns.
     func isLater(_ pid: Int) -> Bool { !first.isEmpty && !first.contains(pid) }
 
-    /// The whole file, if a map in its first `probed` bytes changes the coding or the PID of one of the `followed` PIDs.
-    /// These bytes end at each change. Nil without such a map.
+    /// The whole file, if a map in its first `probed` bytes changes the coding or the PID of one of the `followed`
+    /// PIDs. These bytes end at each change. Nil without such a map.
     func wholeFile(ifChangedIn probed: Int64, following followed: Set<Int>) -> TransportStreamBytes? {
         guard Self.change(in: path, 0..<min(probed, Self.longest), following: followed) != nil,
             let source = FileBytes(path, from: 0)
@@ -74,8 +75,8 @@ struct FileMapWatch {
     }
 
     /// Looks for a change after `context` was made to continue at byte `place` of the file: the next map there decides.
-    /// To find a time, libavformat has read maps anywhere in the file, so it does not tell whether that map is new.
-    /// Returns whether there is a change, so that the file must end for `context`.
+    /// To find a time, libavformat has read maps anywhere in the file, so its versions do not show whether that map is
+    /// new. Returns whether there is a change, so that the file must end for `context`.
     mutating func noteSeek(
         _ context: UnsafeMutablePointer<AVFormatContext>, to place: Int64, following followed: Set<Int>?
     ) -> Bool {
@@ -134,10 +135,10 @@ struct FileMapWatch {
         return Change(offset: start + Int64(place), tables: watch.head)
     }
 
-    /// Reads the transport packets in `bytes`. Stops at the first map with another coding, and returns the offset after
-    /// the packet that completes this map; nil if there is no such map. With `keepsCoding`, `watch` does not learn that
-    /// map.
-    /// With `upToKnown`, also ends behind the first map that gives a watched stream its known coding.
+    /// Reads the transport packets in `bytes`. Stops at the first map with another coding or other PIDs, and returns
+    /// the offset after the packet that completes this map; nil if there is no such map. With `keepsCoding`, `watch`
+    /// does not learn that map. With `upToKnown`, also ends behind the first map that gives a watched stream its known
+    /// coding.
     private static func read(
         _ bytes: [UInt8], into watch: inout ProgramMapWatch, keepsCoding: Bool, upToKnown: Bool = false
     ) -> Int? {

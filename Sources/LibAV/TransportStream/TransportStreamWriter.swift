@@ -97,7 +97,7 @@ package final class TransportStreamWriter {
 
     /// Returns the TS packets of `packet` in one or more parts, with the times moved by `shift` ticks of 90 kHz. Each
     /// part except the first begins with a clock reference. The parts divide the packet's duration evenly, and the
-    /// caller must send each part at its time.
+    /// caller must send each part at its time. Returns no part for data, and while the tracks are unknown.
     package func write(_ packet: EncodedPacket, shift: Int64) throws(AVFailure) -> [[UInt8]] {
         guard packet.track != .data, let muxer else { return [] }
         try muxer.write(packet, shift: shift)

@@ -33,7 +33,7 @@ package final class DecodedFrame: FrameStorage {
     package var sampleCount: Int { Int(frame.pointee.nb_samples) }
     /// Number of channels, for audio.
     var channelCount: Int { Int(relay_frame_channels(frame)) }
-    /// Whether the decoder concealed errors in this frame.
+    /// Whether the decoder concealed errors in this frame, or marked it as damaged, or replaced invalid audio samples.
     package var isDamaged: Bool {
         frame.pointee.decode_error_flags != 0 || frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
     }

@@ -4,7 +4,7 @@ internal import Media
 
 /// How a video is fitted into a frame of another shape.
 package enum FrameFitting: String, Sendable, Codable, CaseIterable {
-    /// The whole video is visible, with bars beside it.
+    /// The whole video is visible, with bars on two of its sides.
     case contain
     /// No bars; the video is cropped on two sides.
     case cover
@@ -73,8 +73,8 @@ struct FrameFit: Hashable {
         fills(target) ? nil : FrameRegion(x: left, y: top, width: width, height: height)
     }
 
-    /// Returns `length` times `one` / `other`, rounded to an even number. Returns the full length if only one or two
-    /// pixels would be cropped.
+    /// Returns `length` times `one` / `other`, rounded down to an even number. Returns the full length if only one or
+    /// two pixels would be cropped.
     private static func part(_ length: Int, _ one: Int128, _ other: Int128) -> Int {
         let part = Int(clamping: (Int128(length) * one + other / 2) / other)
         return length - part <= 2 ? length : max(2, part & ~1)
