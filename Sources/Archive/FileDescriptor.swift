@@ -164,7 +164,8 @@ package final class FileDescriptor: Sendable, ByteSource {
     }
 
     /// Whether another process might be writing the file although no lock shows it. This is true if the file system has
-    /// no locks and the file was written less than a minute ago. A time in the future counts as recent.
+    /// no locks and the file was written less than a minute ago. A time in the future counts as recent. The value is
+    /// right only after ``lock()``, which finds out whether there are locks.
     var mayBeWrittenElsewhere: Bool {
         guard Self.withoutLocks.withLock({ $0[ObjectIdentifier(self)] != nil }) else { return false }
         return wasWritten(within: Self.quietTime)
@@ -329,8 +330,8 @@ package final class FileDescriptor: Sendable, ByteSource {
     private static let knownLimits = 31...40
 
     /// Returns the maximum size of the file in bytes. It is the limit of the file system or of the process
-    /// (`RLIMIT_FSIZE`, getrlimit(2)), whichever is less. Returns `Int64.max` if both allow 1 TiB. Moves the position
-    /// in the file to 0.
+    /// (`RLIMIT_FSIZE`, getrlimit(2)), whichever is less. Returns `Int64.max` if the file system allows 1 TiB and the
+    /// process has no limit. Moves the position in the file to 0.
     package func largestSize() -> Int64 {
         var own = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)

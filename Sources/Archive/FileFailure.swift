@@ -32,7 +32,7 @@ package struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible 
     /// Whether more free space would help: the file system or the quota is full.
     package var isOutOfSpace: Bool { code == ENOSPC || code == EDQUOT }
 
-    /// Whether the file has reached the largest size that its file system or the process allows.
+    /// Whether the file has reached its maximum size: that of its file system or of the process, or a configured one.
     package var isTooLarge: Bool { code == EFBIG }
 
     package var description: String { "cannot \(operation) \(path): \(text)" }

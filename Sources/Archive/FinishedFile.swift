@@ -28,7 +28,7 @@ package enum FinishedFile {
         for hidden in hiddenPaths(of: path) { removeUnused(hidden) }
     }
 
-    /// Returns all existing hidden paths for `path`.
+    /// Returns the paths of all existing unfinished files for `path`.
     package static func hiddenPaths(of path: String) -> [String] {
         let (directory, stem) = hiddenStem(of: path)
         let names = (try? RecordDirectory.names(in: directory.isEmpty ? "." : directory)) ?? []
@@ -39,8 +39,8 @@ package enum FinishedFile {
         }.map { "\(directory)\($0)" }
     }
 
-    /// Removes the file `path`, unless another process has locked it, or has just created it and might be about to lock
-    /// it.
+    /// Removes the file `path`, unless another process has locked it, might be about to lock it because it has just
+    /// created it, or, on a file system without locks, might be writing it.
     package static func removeUnused(_ path: String) {
         guard let file = try? FileDescriptor.open(existing: path), !file.mayBeBeginning, file.lockCreated(),
             !file.mayBeWrittenElsewhere

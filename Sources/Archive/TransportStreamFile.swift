@@ -3,7 +3,7 @@
 internal import Glibc
 internal import MP4
 
-/// Reads transport streams that a crash or a disk failure left open.
+/// Reads transport streams of relay: to which channel they belong, and how much of them is on the disk.
 package enum TransportStreamFile {
     /// The size of a packet in bytes (ISO/IEC 13818-1, 2.4.3.2).
     private static let packetSize: Int64 = 188

@@ -8,7 +8,8 @@ internal import Media
 package import Segmenter
 internal import Synchronization
 
-/// Keeps the catalogue of a directory of recordings while a channel records into it: every file, every gap.
+/// Keeps the catalogue of a directory of recordings while a channel records into it: every file, gap and event, and the
+/// uploads.
 ///
 /// The files are authoritative, and the catalogue only indexes them. A caller that reports an event never waits. If the
 /// catalogue cannot be written, no frame is lost: the catalogue adds the missing changes later, or reads them from the
@@ -31,7 +32,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         case upload(UploadState, name: String)
         case uploaded(UploadEntry)
 
-        /// Whether the change concerns a file on the disk that was mounted when it happened. Another disk can contain
+        /// Whether the change applies only to the disk that was mounted when it was reported. Another disk can contain
         /// another file of the same name.
         var isOfDisk: Bool {
             switch self {
@@ -73,8 +74,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     // Only `queue` locks this mutex, so no other thread ever waits for it, even if the disk hangs.
     private let state = Mutex(State())
 
-    /// A catalogue of the recordings of `channel` in `directory`. Opens nothing yet. `wallClock` dates uploads, deletions
-    /// and events.
+    /// A catalogue of the recordings of `channel` in `directory`. Opens nothing yet. `wallClock` dates uploads,
+    /// deletions and events.
     package init(
         directory: RecordDirectory, channel: String, wallClock: @escaping @Sendable () -> UTCTime = { .now },
         logger: Logger
@@ -95,7 +96,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         queue.async { self.state.withLock { self.flush(&$0) } }
     }
 
-    /// Writes all reported changes, calls `completion`, and accepts no more changes. Returns at once.
+    /// Writes all reported changes, if the database can be written, accepts no more changes, and calls `completion` on
+    /// the catalogue's queue. Returns at once.
     package func finish(_ completion: @escaping @Sendable () -> Void) {
         reads.withLock { $0 }?.stop()
         queue.async {
@@ -131,8 +133,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         note(.upload(upload, name: name))
     }
 
-    /// Stores that `segment` was uploaded to `place`, and adds that to the upload ledger. `place` must contain no secrets.
-    /// Returns at once.
+    /// Stores that `segment` was uploaded to `place`, and adds that to the upload ledger. `place` must contain no
+    /// secrets. Returns at once.
     package func noteUploaded(_ segment: CatalogueSegment, to place: String) {
         hold.note(.done, of: segment.name)
         note(.uploaded(UploadEntry(segment, to: place, at: wallClock())))
@@ -172,9 +174,9 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     /// channel's first upload on.
     package static func uploadLockName(of channel: String) -> String { UploadMark.lockName(of: channel) }
 
-    /// Whether the file `name` is still needed for an upload. A file that is not in the catalogue counts as needed.
-    /// While the catalogue cannot be read, every file counts as needed. Can block on the disk, but never on the
-    /// catalogue's queue.
+    /// Whether the file `name` is still needed for an upload. A file that is not in the catalogue, or was never queued,
+    /// counts as needed. While the catalogue cannot be read, every file counts as needed. Can block on the disk, but
+    /// never on the catalogue's queue.
     package func needsUpload(_ name: String) -> Bool { (hold.state(of: name) ?? .waiting) ?? .waiting == .waiting }
 
     /// Whether the file is allowed to be deleted, because it does not wait for upload. A file that an earlier run left

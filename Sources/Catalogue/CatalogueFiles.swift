@@ -35,7 +35,8 @@ enum CatalogueFiles {
         func remove() { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// Copies the database to a temporary directory, because the database's own directory cannot be written.
+    /// Copies the database to a temporary directory. The copy is read if the database or its directory cannot be
+    /// written.
     static func temporaryCopy(from directory: RecordDirectory) throws(CatalogueFailure) -> Copy {
         let manager = FileManager.default
         let copy = Copy(path: manager.temporaryDirectory.appendingPathComponent("relay-\(UUID().uuidString)").path)

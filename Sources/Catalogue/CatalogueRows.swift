@@ -124,7 +124,8 @@ extension CatalogueSegment {
     }
 
     /// Returns a row's upload state, even if other cells are invalid; nil if the row has no state. An unreadable state
-    /// counts as ``UploadState/waiting`` if the channel is in `uploaded`.
+    /// counts as ``UploadState/waiting`` if the channel is in `uploaded`, or if the channel is unreadable, too, and
+    /// `uploaded` is not empty.
     static func upload(in row: Row, uploaded: Set<String>) -> (name: String, state: UploadState)? {
         let cells = Cells(row: row)
         guard let name = cells.path("name"), !cells.isNull("upload") else { return nil }

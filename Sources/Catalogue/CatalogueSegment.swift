@@ -3,8 +3,8 @@
 package import Archive
 internal import MP4
 
-/// A file of a recording, as a row of the catalogue. The file itself is authoritative: all values except ``sha256`` and
-/// ``upload`` can be read from it again.
+/// A file of a recording, as a row of the catalogue. The file itself is authoritative: if it is an MP4, all values
+/// except ``sha256``, ``upload`` and ``deleted`` can be read from it again.
 package struct CatalogueSegment: Sendable, Codable, Equatable {
     /// The file's path, relative to the directory of the recordings.
     package var name: String
@@ -45,7 +45,8 @@ package struct CatalogueSegment: Sendable, Codable, Equatable {
     package var ending: SegmentEnding?
     /// The upload state; nil if the file was never queued.
     package var upload: UploadState?
-    /// When retention deleted the file: milliseconds since 1970-01-01T00:00:00Z; nil while the file exists.
+    /// When retention or an operator deleted the file: milliseconds since 1970-01-01T00:00:00Z; nil while the file
+    /// exists.
     package var deleted: Int64?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
@@ -129,7 +130,7 @@ extension CatalogueSegment {
         segments.reduce(0) { min($0 + $1.duration, 1 << 62) }
     }
 
-    /// Whether the program has no video.
+    /// Whether the file contains audio and no frames.
     var isAudioAlone: Bool { frames == 0 && audioSamples > 0 }
 
     /// Returns how many samples `time` nanoseconds contain, for a program without video; nil for a program with frames,

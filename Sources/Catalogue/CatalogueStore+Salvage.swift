@@ -66,8 +66,9 @@ extension CatalogueStore {
         return salvage
     }
 
-    /// Returns the name of a table that is missing, or that does not agree with its index; nil if all tables are
-    /// complete. SQLite's quick check does not compare tables with their indexes.
+    /// Checks the tables of segments, clips and uploads. Returns the name of the first one that lacks rows according to
+    /// its index (segments, clips) or is missing (clips, uploads); nil if there is no such table. SQLite's quick check
+    /// does not compare tables with their indexes.
     static func incompleteTable(_ database: Database) throws -> String? {
         guard try database.hasTable("grdb_migrations") else { return nil }
         if try database.hasTable("segments"), !SalvagedRows(of: "segments", key: ["name"], in: database).isWhole {

@@ -33,8 +33,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Returns the files that wait. Only the first ones are decoded: while a target cannot be reached, tens of thousands
-    /// can wait.
+    /// Returns the backlog of `channel`. Only its first files are decoded: while a target cannot be reached, tens of
+    /// thousands can wait.
     private static func backlog(
         of channel: String, besides names: Set<String>, _ database: Database
     ) throws -> UploadBacklog {
@@ -73,7 +73,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Returns the upload state of the file `name`; nil if it was never queued.
+    /// Returns the upload state of the file `name`; nil if it was never queued, or has no row.
     func upload(of name: String) throws(CatalogueFailure) -> UploadState? {
         try read { try Self.segments("name = ?", [name], by: "name", $0).first?.upload }
     }

@@ -200,7 +200,7 @@ extension CatalogueStore {
     /// Returns all segments sorted by time, except deleted ones.
     func segments() throws(CatalogueFailure) -> [CatalogueSegment] { try segments("deleted IS NULL") }
 
-    /// Returns the deleted segments that are between remaining segments of the same run.
+    /// Returns the rows of deleted segments. They are kept while an older segment of the same run remains.
     func deletedSegments() throws(CatalogueFailure) -> [CatalogueSegment] { try segments("deleted IS NOT NULL") }
 
     private func segments(_ condition: String) throws(CatalogueFailure) -> [CatalogueSegment] {
@@ -331,10 +331,10 @@ extension CatalogueStore {
 // MARK: Events
 
 extension CatalogueStore {
-    /// How many events of each channel and kind are kept. If there are more, the oldest are removed.
+    /// How many events of each channel and kind, except scenes, are kept. If there are more, the oldest are removed.
     static let mostEvents = 10_000
-    /// The maximum number of scenes: one scene every five seconds for two months. Up to this limit, scenes are kept as
-    /// long as files from their time exist.
+    /// The maximum number of scenes of each channel: one scene every five seconds for two months. Up to this limit,
+    /// scenes are kept as long as files from their time exist.
     private static let mostScenes = 1_000_000
     /// How many new scenes are added between two counts of all scenes. Counting is rare, because counting many scenes
     /// takes a while.

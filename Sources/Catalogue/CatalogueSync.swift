@@ -12,9 +12,9 @@ enum CatalogueSync {
     private static let batch = 500
 
     /// Adds the closed files of `directory` that `store` does not have, or whose rows are damaged. If `isFull` is set,
-    /// reads all files again and removes the rows of missing and unreadable files, except those that wait for upload.
-    /// `uploads` contains known upload states, which new rows get. Calls `progress` with the number of files that were
-    /// read and the number of all files.
+    /// reads all files again, except transport streams, and removes the rows of missing files, and of unreadable files
+    /// that do not wait for upload. `uploads` contains known upload states, which new rows get. Calls `progress` with
+    /// the number of files that were read and the number of files to read.
     static func run(
         _ store: CatalogueStore, _ directory: RecordDirectory, isFull: Bool = false,
         uploads: [String: UploadState] = [:], progress: (Int, Int) -> Void = { _, _ in }

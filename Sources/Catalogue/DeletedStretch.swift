@@ -2,9 +2,9 @@
 
 internal import GRDB
 
-/// Deleted files between remaining ones are remembered, so that their absence does not count as a gap. Deleted files
-/// that follow each other without a gap become one row. Otherwise, while an old file is held for years, there would be
-/// a row for each file that was deleted after it.
+/// Deleted files are remembered while an older file of their run remains, so that their absence does not count as a
+/// gap. Deleted files that follow each other without a gap become one row. Otherwise, while an old file is held for
+/// years, there would be a row for each file that was deleted after it.
 extension CatalogueSegment {
     /// Returns the row for this deleted file and `next`, the deleted file after it in the run. Nil if the two must stay
     /// two rows: something is missing between them, a file still waits for its upload, or the values would be too large

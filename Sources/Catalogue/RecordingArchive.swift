@@ -54,8 +54,8 @@ package struct RecordingArchive {
     /// Waits before the catalogue is read again, because a running recorder may still record a deletion in it.
     var waitForCatalogue: () -> Void = { usleep(100_000) }
 
-    /// The directory at `path`, which must exist and, if `needsFiles` is set, contain at least one recording. `progress`
-    /// is called often.
+    /// The directory at `path`, which must exist and, if `needsFiles` is set, contain at least one recording.
+    /// `progress` is called often.
     package init(
         _ path: String, needsFiles: Bool = true, progress: @escaping (ArchiveProgress) -> Void = { _ in }
     ) throws(ArchiveFailure) {
@@ -128,10 +128,10 @@ package struct RecordingArchive {
         return Contents(segments: segments, gaps: ledger.gaps, events: ledger.events, notes: notes)
     }
 
-    /// Makes a new catalogue from the files. Checksums, upload states, and gaps that the recorder reported are copied
-    /// from the old catalogue, if that is intact. If the old catalogue is damaged, upload states are copied as far as
-    /// they can be read. If they cannot be read, each channel that ever uploaded queues all of its files when it is
-    /// next recorded.
+    /// Makes the catalogue from the files again. An intact catalogue is updated: checksums, upload states, and gaps
+    /// that the recorder reported stay in it. A damaged catalogue is set aside, and upload states are copied to a new
+    /// one as far as they can be read. If they cannot be read, each channel that ever uploaded queues all of its files
+    /// when it is next recorded.
     package func rebuild() throws(ArchiveFailure) -> Rebuilding {
         do {
             do {

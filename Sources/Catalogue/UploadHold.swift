@@ -14,7 +14,8 @@ final class UploadHold: Sendable {
     private struct State {
         /// The upload states in the database, by file name; nil until the database was read.
         var loaded: [String: UploadState]?
-        /// The upload states that this run recorded, by file name; they replace those in `loaded`.
+        /// The upload states that this run recorded, or read from an incomplete database, by file name; they replace
+        /// those in `loaded`.
         var noted: [String: UploadState] = [:]
         /// Names that new files now have. The database rows with these names may still be those of earlier files.
         var renewed: Set<String> = []

@@ -21,8 +21,9 @@ package protocol RecordingControl: AnyObject, Sendable {
 
 /// Records a program to files that follow each other without a gap.
 ///
-/// Any thread can queue packets without waiting; everything else happens on the recorder's own serial queue. A disk
-/// failure ends a file and begins a gap, but never stops the program; recording resumes by itself.
+/// Any thread can queue packets without waiting. Files are written on the recorder's own serial queue, and are closed
+/// and made durable on two other queues. A disk failure ends a file and begins a gap, but never stops the program;
+/// recording resumes by itself.
 ///
 /// ```swift
 /// let configuration = RecorderConfiguration(
@@ -105,13 +106,14 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { $0.mark(text, at: time) }
     }
 
-    /// Requests a keyframe, and ends the open file at that keyframe. Returns at once.
+    /// Requests a keyframe, and ends the open file at that keyframe. Has no effect on a copied program. Returns at
+    /// once.
     package func cutNow() {
         engine.post { $0.cutNow() }
     }
 
     /// Ends the open file at the first keyframe at or after program time `time`, in nanoseconds. The caller requests
-    /// that keyframe. Returns at once.
+    /// that keyframe. A copied program is cut at the nearest frame instead. Returns at once.
     package func cut(at time: Int64) {
         engine.post { $0.cut(at: time) }
     }
@@ -164,8 +166,8 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         watch(engine)
     }
 
-    /// Schedules a check, so that pending packets, and those in the queue, reach the disk even if the packet that should
-    /// end their fragment does not arrive.
+    /// Schedules a check, so that pending packets, and those in the queue, reach the disk even if the packet that
+    /// should end their fragment does not arrive.
     private func watch(_ engine: isolated RecorderEngine) {
         guard !engine.isWatched, let wait = engine.untilOverdue else { return }
         engine.isWatched = true
@@ -178,7 +180,7 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
                 engine.writeOverdue()
                 self.packets.collect(until: engine.collectsUntil)
                 if !self.isOver.withLock({ $0 }) { engine.publish() }
-                // No packet need follow that wakes the recorder for the rest of the queue.
+                // Possibly no further packet arrives that would wake the recorder for the rest of the queue.
                 if !isEmpty { self.wake() }
                 self.watch(engine)
             }

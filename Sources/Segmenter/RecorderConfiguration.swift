@@ -8,7 +8,7 @@ package struct RecorderConfiguration: Sendable {
     package var directory: RecordDirectory
     /// The channel's name. It is stored in each file, and the standard names of files begin with it.
     package var channel: String
-    /// The length of a file; nil if files end only at the times given to ``Recorder/cut(at:)``.
+    /// The length of a file; nil if files end only on request, and where the coding changes.
     package var length: SegmentLength?
     /// The media time in one fragment. A crash loses little more than this.
     package var fragmentDuration: Duration
@@ -48,7 +48,7 @@ package struct RecorderConfiguration: Sendable {
     /// The maximum size of a file in bytes, unless its file system or the process has a lower limit; nil means that
     /// only those limits apply.
     package var largestFileBytes: Int64?
-    /// The objects that are informed of finished files and gaps.
+    /// The objects that are informed of files and gaps.
     package var observers: [any RecordingObserver]
 
     /// Creates a configuration with the usual fragments (500 ms) and queue limit (256 MiB).
@@ -69,7 +69,7 @@ package struct RecorderConfiguration: Sendable {
 }
 
 /// Is informed of the files and gaps of a recorder; implemented for example by a catalogue or an uploader. The methods
-/// are called on the queues of the recorder and of the closer, and must not block.
+/// are called on the queues of the recorder, of the closer and of retention, and must not block.
 package protocol RecordingObserver: AnyObject, Sendable {
     /// The recorder has created the file `fileName`, which has its name for open files.
     func segmentOpened(fileName: String)

@@ -116,7 +116,7 @@ extension RecorderEngine {
         try synchronise(file)
     }
 
-    /// Ends the open file at the next keyframe, because it cannot become much larger.
+    /// Ends the open file as soon as possible, because it cannot become much larger.
     private func endFull(_ file: SegmentFile) {
         guard !file.isCutRequested else { return }
         file.isCutRequested = true

@@ -157,7 +157,7 @@ actor RecorderEngine: QueueActor {
         for action in actions {
             switch action {
             case .open(let start):
-                // If the coding changes, this keyframe comes from another sender, and the previous sender might have
+                // If the coding changes, this keyframe can come from another sender, and the previous sender might have
                 // broken off in the middle of reordered frames. Frames of the old file that come after a missing frame
                 // are then left out.
                 if !description.updated(by: start.keyframe).isIdentical(to: description) { leaveOutDisordered() }

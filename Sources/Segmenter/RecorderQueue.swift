@@ -5,8 +5,9 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// The recorder's queue. Its size in bytes is limited. It never drops packets that it has accepted: if it is full, it
-/// refuses new packets until half of it is free, and then continues at a keyframe.
+/// The recorder's queue. Its size in bytes is limited. It never drops packets that it has accepted: if it is full, or
+/// if the shared budget is used up, it refuses new packets until half of the waiting bytes are taken, and then
+/// continues at a keyframe.
 final class RecorderQueue: Sendable {
     enum Item: Sendable {
         case packet(EncodedPacket)
@@ -50,8 +51,8 @@ final class RecorderQueue: Sendable {
         /// Decoding time, in nanoseconds, of the packet that was the newest one when the queue was last emptied.
         var taken: Int64?
         var isDrainScheduled = false
-        /// Whether the queue contains an item that must not wait: a keyframe with which a file could begin, the end of a
-        /// fragment, a pause, or a report of missing packets.
+        /// Whether the queue contains an item that must not wait: a keyframe with which a file could begin, the end of
+        /// a fragment, a pause, or a report of missing packets.
         var isUrgent = false
         /// The decoding time at which the recorder writes its next fragment, in nanoseconds; nil if it does not collect
         /// packets for a fragment.
@@ -76,9 +77,9 @@ final class RecorderQueue: Sendable {
     /// that frame yet.
     private static let longestLead: Int64 = 500_000_000
 
-    /// The amount of media that is collected before the recorder is woken, in nanoseconds, while the recorder does
-    /// not collect packets for a fragment. Waking a thread costs more than queueing a packet. If
-    /// relay is killed, the recording also loses the collected frames, but these are only one or two.
+    /// The amount of media that is collected before the recorder is woken, in nanoseconds, while the recorder does not
+    /// collect packets for a fragment. Waking a thread costs more than queueing a packet. If relay is killed, the
+    /// recording also loses the collected frames, but these are only one or two.
     private static let batch: Int64 = 50_000_000
     /// The number of bytes at which the recorder is woken before the end of a fragment.
     private static let batchBytes = 1 << 20
@@ -179,7 +180,7 @@ final class RecorderQueue: Sendable {
         return item
     }
 
-    /// Returns the number of threads to wake, because there is room now.
+    /// Returns how many waiting threads must be woken: all of them if there is room now, otherwise none.
     private func takeWaiters(_ state: inout State) -> Int {
         guard state.hasRoom(limit) else { return 0 }
         defer { state.waiters = 0 }
@@ -246,7 +247,8 @@ final class RecorderQueue: Sendable {
         }
     }
 
-    /// Whether the caller must schedule a drain: items are waiting and no drain is scheduled.
+    /// Whether the caller must schedule a drain: items are waiting and no drain is scheduled. If so, the drain counts
+    /// as scheduled from now on.
     func beginDrain() -> Bool {
         state.withLock { state in
             guard !state.isDrainScheduled, !state.items.isEmpty else { return false }

@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// The states of a recorder.
 package enum RecorderState: String, Sendable, Codable, CaseIterable {
-    /// The recorder waits for the first keyframe.
+    /// No file is open; the recorder waits for a keyframe.
     case waiting
     /// The recorder is writing.
     case recording
@@ -61,10 +61,11 @@ package struct RecorderStatus: Sendable, Codable {
     package var writeLatency = WriteLatencyStatus()
     /// How long it takes to make an open file durable while the recorder writes.
     package var syncLatency = WriteLatencyStatus()
-    /// The planned end of the open file, in nanoseconds of program time; nil if only its size matters.
+    /// The planned end of the open file, in nanoseconds of program time; nil if no file is open, or if no time is
+    /// planned.
     package var nextCut: Int64?
     /// The keyframes that the recorder has requested, for the metric `relay_recorder_keyframes_requested_total`.
-    /// `timed` counts requests for the ends of files, `prompt` requests for the beginnings of files.
+    /// `timed` counts requests for planned ends of files, `prompt` counts requests for keyframes as soon as possible.
     package var keyframesRequested = CountedKeyframes.Counts()
 
     /// Creates the status of a recorder that has done nothing yet.

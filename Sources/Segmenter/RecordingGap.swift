@@ -6,7 +6,7 @@ internal import Archive
 package struct RecordingGap: Sendable, Codable, Equatable {
     /// The possible causes of a gap.
     package enum Cause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
-        /// The storage guard had suspended the recording.
+        /// The disk was full, the storage guard suspended the recording, or another file system was mounted.
         case storage
         /// The disk was too slow, and the queue was full.
         case overflow
@@ -18,7 +18,7 @@ package struct RecordingGap: Sendable, Codable, Equatable {
 
     /// Program time of the first missing frame, in nanoseconds.
     package var from: Int64
-    /// Program time of the first frame after the gap, in nanoseconds; nil while the gap lasts.
+    /// Program time at which the gap ends, in nanoseconds; nil while the gap lasts.
     package var to: Int64?
     /// The cause, in words.
     package var reason: String

@@ -5,8 +5,8 @@ internal import Glibc
 package import MP4
 package import Media
 
-/// A plain MP4 that is made from pieces of recordings. The file has a hidden name until it is finished. An unfinished
-/// file is deleted when this object is released.
+/// An MP4 or MOV file that is made from pieces of other files. The file has a hidden name until it is finished. An
+/// unfinished file is deleted when this object is released.
 package final class ClipFile {
     private let descriptor: FileDescriptor
     private let path: String

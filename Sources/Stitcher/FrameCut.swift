@@ -28,7 +28,8 @@ struct FrameCut {
         index == samples.count || samples[index].isSync && isClean(index) && samples[index].pts == earliestFrom[index]
     }
 
-    /// The last index at which a copy can begin and whose frame is shown no later than `time`.
+    /// The last index at which a copy can begin and whose frame is shown no later than `time`; 0 if there is no such
+    /// index.
     func entry(before time: Int64) -> Int {
         samples.indices.last { isEntry($0) && samples[$0].pts <= time } ?? 0
     }

@@ -11,7 +11,7 @@ final class DirectoryPlace: Sendable {
         /// The file system; nil if it has not been mounted since the directory was prepared.
         var fileSystem: FileSystemNumber?
         /// The name of the empty file that identifies the directory when its disk comes back with another device
-        /// number; nil if no such file can be created.
+        /// number; nil if no such file can be created, or if the directory is only read.
         var mark: String?
         /// Where the file system is mounted. Nil if it is only known that the directory must not be on the root file
         /// system.

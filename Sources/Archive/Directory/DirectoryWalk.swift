@@ -28,8 +28,9 @@ struct DirectoryWalk: Sendable {
     /// Whether the next step begins a round.
     var isAtStart: Bool { levels.isEmpty }
 
-    /// Reads at most `most` entries, up to the end of the round. Returns the relative paths of files among them; leaves
-    /// out hidden files and the files of nested record directories.
+    /// Reads at most `most` entries, up to the end of the round; reads more only if telldir(3) returns no usable
+    /// number. Returns the relative paths of files among them. Leaves out hidden files, and those files of a nested
+    /// record directory that are read after its mark.
     mutating func step(_ most: Int, in directory: RecordDirectory) throws(FileFailure) -> [String] {
         if levels.isEmpty {
             levels = [Level(path: "", depth: 0)]

@@ -2,8 +2,8 @@
 
 internal import Glibc
 
-/// An empty file in a directory of recordings. It shows that a recording is held: relay then deletes the recording only
-/// on request.
+/// An empty file in a directory of recordings. It shows that a recording is held: relay does not delete the recording,
+/// not even on request, until the mark is removed.
 ///
 /// The mark's name is `.relay-hold-NAME`, with `%2F` for each slash in the recording's name and `%25` for each `%`. The
 /// mark is a file and not a row of the catalogue, so that it survives the loss of the catalogue. An operator can also
@@ -18,7 +18,7 @@ package enum HoldMark {
             + plain.split(separator: "/", omittingEmptySubsequences: false).joined(separator: "%2F")
     }
 
-    /// Returns the names of all held closed files in `directory`.
+    /// Returns the names of all closed files that have a mark in `directory`, even if the files do not exist.
     package static func names(in directory: RecordDirectory) throws(FileFailure) -> Set<String> {
         Set(
             try RecordDirectory.names(in: directory.path).filter { $0.hasPrefix(prefix) }.map { mark in

@@ -88,7 +88,8 @@ package struct NameTemplate: Sendable, Hashable {
     }
 
     /// Throws if files named by this template, whose text is `text`, could be outside of the record directory, or if
-    /// some file systems do not accept the names.
+    /// some file systems do not accept the names. Also throws if the names have too many directories or end with an
+    /// extension.
     private func checkPath(_ text: String) throws(TextFailure) {
         let components = sample.split(separator: "/", omittingEmptySubsequences: false)
         guard components.allSatisfy({ !$0.isEmpty && $0.first != "." }) else {

@@ -44,8 +44,8 @@ package final class OpenNames: Sendable {
     /// How many directories were read, for tests.
     package var reads: Int { known.withLock { $0.reads } }
 
-    /// Returns the names of the recordings in `directory` that are being written or were left open, sorted, as
-    /// ``RecordDirectory/recordings(andMOV:)`` does.
+    /// Returns the names of the recordings in `directory` that are being written or were left open, sorted. Searches
+    /// the same directories as ``RecordDirectory/recordings(andMOV:)``.
     package func names(in directory: RecordDirectory) throws(FileFailure) -> [String] {
         let before = known.withLock { $0.listings }
         var listings: [String: Listing] = [:]

@@ -34,7 +34,7 @@ package final class Ownership: Sendable {
     package enum Verdict: Sendable, Equatable {
         /// The file is a recording of the channel.
         case ours
-        /// The file is empty or contains only zeros, as a crash can leave a file that was just created.
+        /// The file is empty or begins with zeros, as a crash can leave a file that was just created.
         case empty
         /// The file begins like a file of relay, but does not contain a channel, because its head is damaged.
         case unnamed

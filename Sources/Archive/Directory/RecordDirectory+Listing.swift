@@ -31,8 +31,9 @@ extension RecordDirectory {
     }
 
     /// Returns recordings in this directory and its subdirectories, by their relative paths, sorted. Leaves out hidden
-    /// files, symbolic links to directories, and unreadable subdirectories. MOV files, which are never recorded but can
-    /// be made from recordings, are included only if `andMOV` is set.
+    /// files, symbolic links to directories, unreadable subdirectories and, if this is itself a record directory,
+    /// nested record directories. MOV files, which are never recorded but can be made from recordings, are included
+    /// only if `andMOV` is set.
     package func recordings(andMOV: Bool = false) throws(FileFailure) -> [(name: String, kind: FileKind)] {
         try entries(depth: Self.depth).compactMap { name in
             if let kind = Self.kind(name) { return (name, kind) }
@@ -49,14 +50,16 @@ extension RecordDirectory {
         return isOpen ? .open : .closed
     }
 
-    /// Returns the identifiers of the recorder runs that are writing files in this directory.
+    /// Returns the identifiers of the recorder runs that are writing MP4 files in this directory. An open transport
+    /// stream does not contain its run.
     package func livingRuns() -> Set<String> {
         let open = ((try? recordings()) ?? []).filter { $0.kind == .open && isInUse($0.name) }
         return Set(open.compactMap { SegmentReader.run(ofOpen: "\(path)/\($0.name)") })
     }
 
-    /// Whether a running process is writing the file `name`. On a file system without locks, it is also true if a
-    /// process might be writing the file.
+    /// Whether a process has locked the file `name`, as a recorder does while it writes the file. Also true for an open
+    /// file that a process might be writing: one that is empty and was created a moment ago or, on a file system
+    /// without locks, was written less than a minute ago. False if the file cannot be opened.
     package func isInUse(
         _ name: String, lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
     ) -> Bool {

@@ -13,7 +13,7 @@ internal import Media
 /// }
 /// ```
 package struct RecordDirectory: Sendable {
-    /// The directory's path, without a slash at the end.
+    /// The directory's path, without a slash at the end (except for `/`).
     package let path: String
     /// The directory's file system, which all copies share. It is checked before recording, so that recordings do not
     /// fill the file system under an empty mount point.
@@ -56,7 +56,7 @@ package struct RecordDirectory: Sendable {
         return directory
     }
 
-    /// Returns `path` without a slash at its end.
+    /// Returns `path` without slashes at its end; `/` stays unchanged, and an empty path becomes `.`.
     static func trimmed(_ path: String) -> String {
         var path = path.isEmpty ? "." : path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
@@ -205,14 +205,15 @@ package struct RecordDirectory: Sendable {
     }
 
     /// Returns the relative paths of all files in the directory, and in the subdirectories that its templates can make,
-    /// sorted. Leaves out directories, hidden files and the files of nested record directories.
+    /// sorted. Leaves out directories, hidden files and, if this is itself a record directory, the files of nested
+    /// record directories.
     func entries() throws(FileFailure) -> [String] { try entries(depth: templates.map(\.depth).max() ?? 0) }
 
     /// Like ``entries()``, but searches `depth` levels of subdirectories.
     func entries(depth: Int) throws(FileFailure) -> [String] { try walk(depth).files }
 
-    /// Returns the paths of the record directories up to `depth` levels below this one. Files in them do not belong to
-    /// this directory.
+    /// Returns the relative paths of the record directories up to `depth` levels below this one; none if this is not
+    /// itself a record directory. Files in them do not belong to this directory.
     package func nestedArchives(depth: Int = 8) throws(FileFailure) -> [String] { try walk(depth).archives }
 
     private func walk(_ depth: Int) throws(FileFailure) -> (files: [String], archives: [String]) {

@@ -5,7 +5,8 @@
 /// The directory is listed once. After that, each ``update(_:)`` reads the files that are known to have changed, and a
 /// bounded number of others in turn: some known files, which can have been removed or replaced, and some entries of the
 /// directory, which can be new. In an archive of up to ``mostFiles`` files and ``mostEntries`` entries, each update
-/// therefore reads all of them. When a file turns out to be gone, all known files are read once.
+/// therefore reads all of them. If a known file turns out to be gone and this was not reported, all known files are
+/// read once.
 ///
 /// All calls block on the disk.
 package struct SegmentInventory: Sendable {
@@ -37,9 +38,9 @@ package struct SegmentInventory: Sendable {
     private var strangers: [String: StoredSegment] = [:]
     /// The number of files without a sequence number.
     private var unnumbered = 0
-    /// The index in ``segments`` of the file from which on the next update reads known files.
+    /// The index in ``segments`` of the first known file that the next update reads in turn.
     private var next = 0
-    /// The number of attributes that were read by all updates.
+    /// How many times the updates have read the attributes of a file.
     private var readFiles = 0
 
     /// The finished and open files of the channel, the oldest first, in the order of

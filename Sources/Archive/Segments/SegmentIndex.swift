@@ -3,7 +3,7 @@
 package import MP4
 internal import Media
 
-/// A recording's file with all of its samples, opened for copying.
+/// The tables of all samples of a recording's file, which stays open so that the samples can be copied.
 package final class SegmentIndex {
     /// The file's own metadata.
     package let facts: SegmentFacts

@@ -5,9 +5,9 @@
 package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// The channel, in characters that are safe in a file name.
     package let channel: String
-    /// The start in ISO 8601 basic format with milliseconds; empty if the name does not contain it.
+    /// The start in ISO 8601 basic format with milliseconds; empty if the name was parsed and does not contain it.
     package let start: String
-    /// The file's number within the channel and directory; 0 if the name does not contain it.
+    /// The file's number within the channel and directory; 0 if the name was parsed and does not contain it.
     package let sequence: Int
     /// The path below the record directory, without an extension.
     let path: String
@@ -134,8 +134,8 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// Returns the channel under which the recording of a single source appears in names and in the catalogue.
     package static func channel(_ channel: String, source: String) -> String { "\(channel)-\(source)" }
 
-    /// Returns `channel` with `-` in place of each character that is not a letter, a digit, `.`, `-` or `_`. A leading
-    /// dot is also replaced.
+    /// Returns the first 100 characters of `channel`, with `-` in place of each one that is not an ASCII letter, a
+    /// digit, `.`, `-` or `_`. A `-` also replaces the dots at the beginning. Returns `relay` if `channel` is empty.
     package static func safe(_ channel: String) -> String {
         let allowed = channel.unicodeScalars.prefix(100).map { scalar -> Character in
             switch scalar {

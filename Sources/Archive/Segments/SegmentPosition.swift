@@ -4,7 +4,7 @@
 package struct SegmentPosition: Sendable, Equatable {
     /// Identifies the run of the recorder: program times can be compared within one run.
     package var run: String
-    /// Program time of the first frame, in nanoseconds.
+    /// Program time of the first visible frame, in nanoseconds.
     package var programStart: Int64
     /// How the file ended. While the file is open, the value is ``SegmentEnding/recovered``, which is right if a crash
     /// leaves the file open.
@@ -50,16 +50,16 @@ extension SegmentPosition {
 
 /// Why a file of a recording ended.
 package enum SegmentEnding: String, Sendable, Codable {
-    /// The file was long enough, and the next file follows without a gap.
+    /// The next file follows without a gap.
     case rotate
-    /// The program ended.
+    /// The program or its recording ended.
     case stop
     /// Writing or reading failed, or the recorder fell too far behind.
     case error
-    /// The storage guard stopped the recording, or the disk was full.
+    /// The storage guard stopped the recording, the disk was full, or another file system was mounted.
     case disk
     /// The recorded source sent nothing for a while; when it sends again, another file begins.
     case silent
-    /// A crash left the file open, and relay completed it at its next start.
+    /// A crash or a failed close left the file open, and relay completed it later.
     case recovered
 }

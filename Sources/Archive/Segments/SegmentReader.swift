@@ -4,7 +4,7 @@ internal import Glibc
 package import MP4
 internal import Media
 
-/// Reads the tables of files that ``SegmentFile`` wrote, closed or open, and refuses all others. The reader reads at
+/// Reads the tables of MP4 files that relay wrote, closed or open, and refuses all other files. The reader reads at
 /// most as much as the file's size allows, and checks all content before it uses it.
 package enum SegmentReader {
     /// The latest start of a file in its program, 36 years in nanoseconds, so that sums do not overflow.
@@ -129,7 +129,7 @@ package struct SegmentFacts: Sendable, Equatable {
 
 /// Why ``SegmentReader`` cannot read a file.
 package enum SegmentReadFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The system reported a failure.
+    /// A file operation failed.
     case file(FileFailure)
     /// The file is not a recording of relay.
     case foreign(String)

@@ -4,7 +4,7 @@ internal import Glibc
 internal import MP4
 internal import Media
 
-/// Completes files that a crash left open. Must run before recording starts, not on the media path.
+/// Completes files that a crash or a failed close left open. Blocks on the disk, so it must not run on the media path.
 package enum SegmentRecovery {
     /// The result for one file.
     package enum Outcome: Sendable, Equatable {

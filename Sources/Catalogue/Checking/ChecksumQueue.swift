@@ -17,7 +17,7 @@ final class ChecksumQueue: Sendable {
         var disk: UInt64?
     }
 
-    /// The pause after each block of 1 MiB, which limits reading from a disk to 33 MB/s: many times the rate of
+    /// The pause after each block of 1 MiB, which limits reading from a disk to 35 MB/s: many times the rate of
     /// recording.
     private static let pause = DispatchTimeInterval.milliseconds(30)
     /// How often the queue checks whether a missing disk is mounted again.

@@ -101,7 +101,7 @@ extension Verification {
     }
 
     /// Checks that every gap in the catalogue has the same bounds as a gap between files. A gap is checked only if
-    /// there are files before and after it.
+    /// there are files before and after it. A gap after the last file of its run is reported as missing.
     private mutating func compareGaps(_ holes: [CatalogueGap], _ runs: [String: [CatalogueSegment]]) {
         for gap in gaps {
             guard let rows = runs[gap.run], let first = rows.first, let to = gap.to else { continue }

@@ -43,15 +43,15 @@ extension RecordingArchive {
 struct Verification {
     let archive: RecordingArchive
     var report = VerificationReport()
-    /// Files that disappeared during the verification. If retention deleted them, the catalogue shows it a moment
-    /// later.
+    /// Files that disappeared during the verification, or that only the catalogue knows. If retention has just deleted
+    /// them, the catalogue shows it a moment later.
     private var vanished: Set<String> = []
     /// The metadata that was read from the files of the recordings, by file name. Transport streams are not included.
     private(set) var files: [String: SegmentFacts] = [:]
     /// The names of the transport streams, which have little metadata.
     private var streams: [String] = []
-    /// Rows of transport streams that agree with the catalogue, and rows of files that retention deleted while files
-    /// before and after them still exist.
+    /// Rows of transport streams that agree with the catalogue, and rows of deleted files that the catalogue keeps
+    /// because older files of their runs remain.
     private(set) var otherRows: [CatalogueSegment] = []
     /// `rows` and `gaps` are the content of the catalogue; both are empty if the catalogue cannot be read.
     private(set) var rows: [String: CatalogueSegment] = [:]
@@ -193,8 +193,8 @@ struct Verification {
             for name in lost.sorted() where rows[name] != nil && !present.contains(name) {
                 lost.remove(name)
                 report.note(name, "it was deleted meanwhile")
-                // The row of a file that was deleted between other files is kept, so that the file's absence does not
-                // count as a gap. The row can cover other deleted files, too, and replaces their rows.
+                // The row of a deleted file is kept while an older file of its run remains, so that the file's absence
+                // does not count as a gap. The row can cover other deleted files, too, and replaces their rows.
                 guard let known = rows[name], files[name] == nil,
                     let row = ledger.deleted.first(where: { $0.covers(known) })
                 else { continue }

@@ -56,7 +56,7 @@ extension CatalogueClip {
             bitPattern: cells.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
     }
 
-    /// Frame numbers, up to 73 years at 1000 frames per second.
+    /// Frame numbers, up to 69 years at 1000 frames per second.
     private static let frames: ClosedRange<Int64> = 0...1 << 41
     /// The audio of a clip can begin long after the clip's first frame. Therefore any number is valid here, and only
     /// the checksum shows whether the number is damaged.

@@ -61,7 +61,7 @@ package final class ClipHold: RetentionVeto {
     private static let retryInterval = Duration.seconds(10)
     /// How long a lost clip can have continued after the loss, in milliseconds.
     private static let longest = ClipMachine.longest.components.seconds * 1000
-    /// The last day of the year 9999, in milliseconds since 1970.
+    /// The end of the year 9999, in milliseconds since 1970.
     private static let latest: Int64 = 253_402_300_799_999
 
     /// The maximum number of files whose contents are remembered.

@@ -49,7 +49,8 @@ enum ClipMark {
     /// Records that clips are lost.
     static func setUnknown(in directory: String) throws(FileFailure) { try touch(unknown, in: directory) }
 
-    /// Returns the time before which lost clips began, in milliseconds since 1970; nil if no clip is lost.
+    /// Returns the time before which clips began that are lost or are still being restored, in milliseconds since 1970;
+    /// `Int64.max` if a mark cannot be read. Nil if there are no such clips.
     static func time(in directory: String) -> Int64? {
         [pending, unknown].compactMap { name -> Int64? in
             var info = stat()

@@ -22,8 +22,8 @@ enum ClipRestoring {
         }
     }
 
-    /// Copies the readable clips and entries of the upload ledger to `store`, and removes invalid rows of clips from it.
-    /// If the process is killed meanwhile, ``ClipMark`` remains, and the next start finishes the work.
+    /// Copies the readable clips and entries of the upload ledger to `store`, and removes invalid rows of clips from
+    /// it. If the process is killed meanwhile, ``ClipMark`` remains, and the next start finishes the work.
     static func run(_ store: CatalogueStore, in directory: RecordDirectory) throws -> Outcome {
         var outcome = Outcome()
         let own = store.salvagedClips()

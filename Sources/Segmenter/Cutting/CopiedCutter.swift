@@ -6,11 +6,12 @@ internal import Media
 ///
 /// A file shows the program from the frame nearest to the requested start on. It contains all packets from the keyframe
 /// at or before that frame on; the packets before that frame are hidden. The previous file contains all packets that
-/// are decoded before the new file begins, including the frames to which its last frames refer. So each packet is in
-/// one or two files, and each frame is shown by exactly one file.
+/// are decoded before the new file begins, including the frames to which its last frames refer. So a packet can be in
+/// several files, but each frame is shown by exactly one file.
 ///
 /// Frames and audio arrive in decoding order, and each track can be behind the other. A new file begins only when all
-/// audio before its start has arrived. So when the coding of one track changes, nothing of the other track is lost.
+/// audio before its start has arrived, or when the audio is interrupted. So when the coding of one track changes,
+/// nothing of the other track is lost.
 struct CopiedCutter: SegmentCutting {
     private var isWriting = false
     /// Program time, in nanoseconds, before which no file shows anything.
@@ -24,18 +25,18 @@ struct CopiedCutter: SegmentCutting {
     /// The description of audio with another coding than the open file's, if the end of the open file is already
     /// scheduled because of this audio; otherwise nil.
     private var cutFor: TrackDescription?
-    /// Program time of the first frame that the open file shows, in nanoseconds.
+    /// Program time from which on the open file shows the program, in nanoseconds; `Int64.min` before the first file.
     private var begun = Int64.min
-    /// The duration of a frame, in nanoseconds.
+    /// The duration of the newest frame, in nanoseconds; 40 ms until a frame with a duration arrives.
     private var frameLength: Int64 = 40_000_000
 
     /// `audioBefore` is the amount of audio from before its first keyframe that a file can need. `patience` is how long
-    /// the first file waits for audio if no audio has arrived. Both are in nanoseconds.
+    /// a file waits for the audio of its first frame if no other file is open. Both are in nanoseconds.
     private static let (audioBefore, patience): (Int64, Int64) = (500_000_000, 1_000_000_000)
     private static let mostCuts = 64
     /// Audio counts as interrupted if it is behind the frames by more than `absence`. Frames count as interrupted if
-    /// they are behind audio of a new coding by more than `absence`. Audio for later files is kept if it is no older
-    /// than `absence` before the newest frame. If no frames arrive, it is kept if it is no older than `keptAudio` plus
+    /// they are behind audio of a new coding by more than `absence`. Audio for later files is kept if it begins at most
+    /// `absence` before the newest frame. If no frames arrive, it is kept if it begins at most `keptAudio` plus
     /// `absence` before the newest audio. Both are in nanoseconds.
     private static let (absence, keptAudio): (Int64, Int64) = (1_500_000_000, 5_000_000_000)
     /// The maximum amount of audio after a cut, in nanoseconds, that is withheld from the open file while the next file
@@ -51,12 +52,12 @@ struct CopiedCutter: SegmentCutting {
     private var bytes = 0
     /// Whether `recent` contains a keyframe.
     private var hasGroup = false
-    /// Audio after the next cut. It is written to the next file if that file begins at the cut, and otherwise to the
-    /// open file.
+    /// Audio after the next cut that is not written to the open file yet. If the next file begins, only the part before
+    /// its start is still written to the open file.
     private var withheld: [EncodedPacket] = []
     /// Decoding time of the newest frame, in nanoseconds.
     private var newestFrame = Int64.min
-    /// The end of the open file's frames, in nanoseconds of program time.
+    /// The end of the frames that have arrived, in nanoseconds of program time; `Int64.min` without frames.
     private var framesEnd = Int64.min
     private var trimAt = trimStep
     /// The end of the audio that has arrived, in nanoseconds of program time; nil without audio.
@@ -92,8 +93,8 @@ struct CopiedCutter: SegmentCutting {
     mutating func interrupt() -> [SegmentAction] {
         defer { forget() }
         guard isWriting else { return [] }
-        // Frames with a new coding were held for the next file. The recording is interrupted before that file begins,
-        // so these frames are in no file.
+        // Frames with a new coding might be waiting for the next file. The recording is interrupted before that file
+        // begins, so these frames are in no file.
         let waiting = hasNextCoding ? recent.filter { $0.track == .video && $0.description !== fileVideo } : []
         return waiting.map(SegmentAction.skip) + [.close]
     }
@@ -116,7 +117,7 @@ struct CopiedCutter: SegmentCutting {
 
     mutating func wait(until time: Int64) { earliest = time }
 
-    /// Program time at which the first file begins, in nanoseconds; nil until a keyframe has arrived.
+    /// Program time at which the next file begins if no file is open, in nanoseconds; nil until a keyframe has arrived.
     private var begin: Int64? {
         recent.first { $0.track == .video }.map { max(earliest, $0.ptsNanoseconds) }
     }
@@ -127,7 +128,8 @@ struct CopiedCutter: SegmentCutting {
         return last.description !== fileVideo
     }
 
-    /// Whether all audio before `time` has arrived, or is so late that the audio counts as interrupted.
+    /// Whether all audio before `time` has arrived, or is so late that the audio counts as interrupted. Also true if no
+    /// audio has arrived, or if the open file has no audio.
     private func hasAudio(before time: Int64) -> Bool {
         guard let audioEnd, fileAudio != nil else { return true }
         return audioEnd >= time || newestFrame - audioEnd > Self.absence
@@ -180,8 +182,9 @@ struct CopiedCutter: SegmentCutting {
         }
     }
 
-    /// Whether a file can begin at `cut`: its first frame and all audio before that frame have arrived. Frames can be
-    /// missing after the cut. `reached` is the newest decoding time minus half a frame.
+    /// Whether a file can begin at `cut`: its first frame and all audio before that frame have arrived, or the audio is
+    /// interrupted. If frames after `cut` are missing, the first frame is later than `cut`. `reached` is the newest
+    /// decoding time minus half a frame.
     private func canOpen(at cut: Int64, reached: Int64) -> Bool {
         let time = shown(first: cut)
         return reached >= time - frameLength / 2 && hasAudio(before: time)
@@ -205,9 +208,9 @@ struct CopiedCutter: SegmentCutting {
             cutFor = packet.description
             return
         }
-        // Audio after a cut belongs to the next file, which takes it from `recent`. It is written to the open file
-        // instead if the next file has not begun after ``longestWait``, or if no keyframe has arrived with which it
-        // could begin.
+        // Audio after a cut belongs to the next file, which takes it from `recent`. It is also written to the open file
+        // if the next file has not begun after ``longestWait``, or if no keyframe has arrived with which it could
+        // begin.
         if let cut = cuts.first, packet.ptsNanoseconds >= cut + frameLength / 2 {
             withheld.append(packet)
             let isAlone = packet.ptsNanoseconds - cut > Self.longestWait
@@ -242,9 +245,10 @@ struct CopiedCutter: SegmentCutting {
         trimAt = recent.count + Self.trimStep
     }
 
-    /// Drops packets that are not needed any more. A packet is needed if it belongs to a file that begins at `keyframe`
-    /// or later, or that begins with late audio. `isOfGroup` means that the frames before `keyframe` have the same
-    /// coding as `keyframe`.
+    /// Drops packets that no later file needs. Keeps all packets if the next file is to begin before `keyframe`, at an
+    /// earlier keyframe. If late audio with another coding could begin a file at an earlier keyframe, keeps the packets
+    /// from that keyframe on. Otherwise keeps only some audio from before `keyframe`. `isOfGroup` means that the frames
+    /// before `keyframe` have the same coding as `keyframe`.
     private mutating func dropGroup(before keyframe: EncodedPacket, isOfGroup: Bool) {
         let limit = isWriting ? cuts.first : earliest
         let time = keyframe.ptsNanoseconds
@@ -261,7 +265,7 @@ struct CopiedCutter: SegmentCutting {
     }
 
     /// Returns the index in `recent` of the keyframe with which a file would begin if the coding changed at the next
-    /// audio packet; nil if all audio before `time` has arrived.
+    /// audio packet; nil if all audio before `time` has arrived, or if the audio is interrupted.
     private func groupOfLateAudio(before time: Int64) -> Int? {
         guard let audioEnd, !hasAudio(before: time) else { return nil }
         return recent.lastIndex { $0.track == .video && $0.isKeyframe && $0.ptsNanoseconds <= audioEnd }
@@ -281,7 +285,7 @@ struct CopiedCutter: SegmentCutting {
         return recent.lazy.filter { $0.track == .video }.map(\.ptsNanoseconds).filter { $0 >= earliest }.min() ?? asked
     }
 
-    /// Begins a file that shows the program from the frame nearest to `asked` on.
+    /// Begins a file that shows the program from the frame nearest to `asked` on. Does nothing if no keyframe is kept.
     private mutating func open(at asked: Int64, _ actions: inout [SegmentAction]) {
         let frames = recent.filter { $0.track == .video }
         let wanted = shown(first: asked)
@@ -354,7 +358,8 @@ struct CopiedCutter: SegmentCutting {
         actions += packets.map(SegmentAction.write)
     }
 
-    /// Writes the packets since `keyframe`, except frames that cannot be decoded without earlier frames.
+    /// Writes the frames from `keyframe` on, except those that cannot be decoded without earlier frames or have another
+    /// coding. Also writes `preRoll`, and the audio that ends after the start of the file's visible part.
     private func write(from keyframe: EncodedPacket, preRoll: EncodedPacket?, _ actions: inout [SegmentAction]) {
         var hasKeyframe = false
         for packet in recent {

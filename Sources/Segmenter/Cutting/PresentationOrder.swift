@@ -13,8 +13,8 @@ struct PresentationOrder {
     /// The frames after the first missing frame: each one's end time by its start time.
     private var ahead: [Int64: Int64] = [:]
 
-    /// A number of frames that no decoder can reorder (H.264, A.3.1: at most 16 frames). If this many frames wait for a
-    /// missing frame, the program itself does not contain that frame.
+    /// A number of frames that no decoder can reorder (H.264, A.3.1: at most 16 frames). If more frames than this wait
+    /// for a missing frame, the program itself does not contain that frame.
     private static let depth = 32
 
     /// Adds `packet`, which is the `count`-th pending frame, counted from 1.

@@ -5,10 +5,11 @@ internal import Media
 
 /// Cuts a program whose encoder makes keyframes on request.
 ///
-/// A file begins exactly at an IDR frame. Video from that frame on is held until an audio packet arrives that begins
-/// with the frame or after it; earlier audio belongs to the old file. The new file's audio begins with the last audio
-/// packet of the old file, which is hidden: an AAC decoder needs this packet to decode the next packet correctly. So no
-/// frame and no audio sample is lost or shown twice.
+/// A file begins exactly at an IDR frame. Video from that frame on is held, for at most 3 s, until an audio packet
+/// arrives that begins with the frame or after it; earlier audio belongs to the old file. If the file's container can
+/// hide a packet, the new file's audio begins with the last audio packet of the old file, which is hidden: an AAC
+/// decoder needs this packet to decode the next packet correctly. So no frame and no audio sample is lost or shown
+/// twice.
 ///
 /// A file also ends where the codec configuration of one of its tracks changes. A program without video can be cut at
 /// any audio packet. A program whose video has stopped can also be cut at any audio packet: the next file then contains
@@ -17,7 +18,7 @@ struct SegmentCutter: SegmentCutting {
     typealias Action = SegmentAction
 
     private enum Phase {
-        /// No file is open; the next IDR frame begins one.
+        /// No file is open; the next keyframe of the leading track begins one.
         case waiting
         /// A file is open.
         case writing
@@ -70,7 +71,8 @@ struct SegmentCutter: SegmentCutting {
     /// Sets the wall-clock time of program time 0, in milliseconds. The wall-clock grid needs this time.
     mutating func setProgramStart(_ milliseconds: Int64) { schedule.programStart = UTCTime(milliseconds: milliseconds) }
 
-    /// Ends the open file at the next keyframe.
+    /// Ends the open file at the next keyframe, and requests that keyframe. Does nothing if no file is open, or if the
+    /// next file is about to begin.
     mutating func cutNow() -> [Action] {
         guard case .writing = phase else { return [] }
         schedule.requestCut()
@@ -133,7 +135,7 @@ struct SegmentCutter: SegmentCutting {
     }
 
     /// Interrupts the recording: closes the open file, and skips the frames that are held for a file that has not begun
-    /// yet. The next file begins at the next IDR frame.
+    /// yet. The next file begins at the next keyframe.
     mutating func interrupt() -> [Action] {
         var actions: [Action] = []
         switch phase {
@@ -212,7 +214,7 @@ struct SegmentCutter: SegmentCutting {
         actions.append(.request(nil))
     }
 
-    /// Writes timed data to the open file.
+    /// Writes timed data to the open file, if there is one.
     private func takeData(_ packet: EncodedPacket, _ actions: inout [Action]) {
         switch phase {
         case .writing, .holding(_, isFileOpen: true): actions.append(.write(packet))

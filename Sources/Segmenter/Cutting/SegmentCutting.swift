@@ -6,25 +6,25 @@ internal import Media
 struct SegmentStart: Sendable {
     /// The keyframe with which the file begins; for a file that contains only audio, its first audio packet.
     var keyframe: EncodedPacket
-    /// The audio packet before ``firstAudio``, if it has the same coding; otherwise nil. A file whose container can hide
-    /// a packet begins its audio with this one.
+    /// The audio packet before ``firstAudio``, if it has the same coding; otherwise nil. A file whose container can
+    /// hide a packet begins its audio with this one.
     var preRoll: EncodedPacket?
     /// The first audio packet that is not hidden; nil if it has not arrived. It begins with the first visible frame or
     /// after it. In a copied program it can begin earlier, but ends after the start of that frame.
     var firstAudio: EncodedPacket?
-    /// Program time at which the file should end, in nanoseconds; nil if only its size matters.
+    /// Program time at which the file should end, in nanoseconds; nil if no time is planned.
     var boundary: Int64?
-    /// How much longer than planned the previous file was, in nanoseconds, because no keyframe arrived.
+    /// How much longer than planned the previous file was, in nanoseconds, because no keyframe arrived; 0 otherwise.
     var lateness: Int64 = 0
-    /// The start of the visible part, if the file begins with hidden packets; nil otherwise.
+    /// The start of the visible part, if the file can begin with hidden packets; nil otherwise.
     var shown: ShownStart?
 
     /// Program time of the first visible frame, in nanoseconds.
     var time: Int64 { shown?.time ?? keyframe.ptsNanoseconds }
 }
 
-/// The start of a file's visible part, for a file that has hidden packets before it. Times are nanoseconds of program
-/// time.
+/// The start of a file's visible part, for a file that can have hidden packets before it. Times are nanoseconds of
+/// program time.
 struct ShownStart: Sendable {
     /// Presentation time of the first visible frame; the previous file ends here.
     var time: Int64
@@ -38,7 +38,7 @@ struct ShownStart: Sendable {
 /// Decides which packets belong to which file. Implementations have no clock and no I/O: they turn packets into
 /// actions.
 protocol SegmentCutting {
-    /// The planned end of the open file, in nanoseconds of program time.
+    /// The planned end of the open file, in nanoseconds of program time; nil if no time is planned.
     var nextBoundary: Int64? { get }
     /// Handles the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [SegmentAction]
@@ -48,7 +48,7 @@ protocol SegmentCutting {
     mutating func interrupt() -> [SegmentAction]
     /// Handles a packet that is not recorded. An audio packet can become the hidden first packet of the next file.
     mutating func passOver(_ packet: EncodedPacket)
-    /// Ends the open file as soon as possible.
+    /// Ends the open file at the next keyframe, and requests that keyframe. Has no effect on a copied program.
     mutating func cutNow() -> [SegmentAction]
     /// Ends the open file at program time `time`, in nanoseconds, or as soon as possible after it.
     mutating func cut(at time: Int64)

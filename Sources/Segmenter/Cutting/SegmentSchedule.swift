@@ -6,7 +6,7 @@ package import Media
 /// Decides when a file is long enough: at multiples of a length in time, at a size, or on request. Multiples are
 /// counted from the recording's start or by the wall clock.
 struct SegmentSchedule {
-    /// The planned end of the current file in program time; nil if only the file's size matters.
+    /// The planned end of the current file in program time; nil if no time is planned.
     var boundary: Timestamp? { [ownBoundary, cuts.first].compactMap(\.self).min() }
     /// The wall-clock time of program time 0. It is read only when a file begins. So if the wall clock is set, the
     /// boundaries move only once, when the next file begins.
@@ -31,8 +31,8 @@ struct SegmentSchedule {
     /// When a file begins, keyframes are requested for all boundaries within this time. Requests must be early because
     /// an encoder looks ahead: a request for a frame that the encoder already has is useless.
     private static let lead = Duration.seconds(5)
-    /// A wall-clock boundary that follows the beginning of a file by less than this, or by less than a tenth of the
-    /// file's length, is skipped: the same boundary has occurred just before, and occurs again only because the clock
+    /// A wall-clock boundary that follows the beginning of a file by less than this and by less than a tenth of the
+    /// file's length is skipped: the same boundary has occurred just before, and occurs again only because the clock
     /// was set back a little.
     private static let nearest = Duration.seconds(2)
 

@@ -14,7 +14,8 @@ package struct WallClockGrid: Sendable {
 
     private static let day: Int64 = 86_400_000
 
-    /// Creates a grid of `period`, which must divide a day into equal parts; nil if it does not.
+    /// Creates a grid of `period`, which must be a whole number of milliseconds and divide a day into equal parts; nil
+    /// if it does not.
     package init?(period: Duration, offset: @escaping Offset = { _ in 0 }) {
         let (milliseconds, rest) = period.inNanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
         guard milliseconds > 0, rest == 0, Self.day % milliseconds == 0 else { return nil }

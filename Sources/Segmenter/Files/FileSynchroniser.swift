@@ -11,7 +11,7 @@ final class FileSynchroniser: Sendable {
         var isBusy = false
         /// The failures of making files durable, by file path.
         var failures: [String: FileFailure] = [:]
-        /// The path of the last file whose directory entry was made durable.
+        /// The path of the file for which a request was served last, successfully or not.
         var known: String?
         var latency = LatencyHistogram()
     }
@@ -32,7 +32,7 @@ final class FileSynchroniser: Sendable {
         self.body = body
     }
 
-    /// How long the calls of fsync take.
+    /// How long it takes to make a file durable, including its directory entry.
     var latency: WriteLatencyStatus { state.withLock { $0.latency.status } }
 
     /// Makes the contents of `file` durable; at the first call for a file, also its directory entry. Returns at once.

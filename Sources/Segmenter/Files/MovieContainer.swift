@@ -19,7 +19,8 @@ struct MovieContainer: SegmentContainer {
     private var video: MovieTrack?
     private var audio: MovieTrack?
     private var sequence: UInt32 = 0
-    /// Program time of the first visible frame, in nanoseconds, if the file can begin with hidden frames.
+    /// Program time of the first visible frame, in nanoseconds, if the file can begin with hidden frames; otherwise
+    /// nil.
     private let shownStart: Int64?
     private(set) var shown: (frames: Int, audioSamples: Int64)?
     private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?

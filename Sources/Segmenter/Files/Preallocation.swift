@@ -6,10 +6,10 @@ internal import Archive
 /// one, and so that a file has few extents. When the file is closed, it is truncated to its size, which releases the
 /// unused space.
 struct Preallocation {
-    /// The smallest reservation, in bytes.
+    /// The minimum of `step`, in bytes.
     static let leastStep: Int64 = 1 << 20
 
-    /// The size of a reservation, in bytes.
+    /// The usual size of a reservation, in bytes.
     private let step: Int64
     private var end: Int64 = 0
     private var isPossible = true
@@ -19,7 +19,8 @@ struct Preallocation {
     init(bitrate: Int) { step = min(max(Int64(bitrate) / 2, Self.leastStep), 16 << 20) }
 
     /// Makes sure that space for `count` bytes at `offset` is reserved. If there is too little free space for a whole
-    /// step, reserves space only up to the end of these bytes.
+    /// step, reserves space only up to the end of these bytes, and throws if there is not even that much. Does nothing
+    /// if the file system cannot reserve space.
     mutating func reserve(_ count: Int64, at offset: Int64, in file: FileDescriptor) throws(FileFailure) {
         guard isPossible, offset + count > end else { return }
         let begin = max(end, offset)

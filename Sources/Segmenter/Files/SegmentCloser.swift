@@ -117,8 +117,8 @@ final class SegmentCloser: Sendable {
             return true
         }
         if isTaken { return }
-        // Recovery reads the file from the disk and counts the missing part, so the disk's failure is not needed any
-        // more.
+        // Recovery reads the file from the disk and counts the missing part, so the failure that the synchroniser has
+        // stored is not needed any more.
         unconfirmed.withLock { $0[file.name.open] = file.written }
         _ = synchroniser?.takeFailure(of: file.descriptor.path)
         state.withLock { $0.isUnfinished = true }

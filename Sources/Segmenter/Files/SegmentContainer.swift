@@ -6,15 +6,15 @@ internal import Media
 
 /// The differences between the recording formats: how packets become bytes, and how a file is completed.
 protocol SegmentContainer {
-    /// Whether a file begins with a hidden audio packet. The container must be able to hide a packet.
+    /// Whether a file begins with a hidden audio packet. True only if the container can hide a packet.
     var hidesPreRoll: Bool { get }
 
     /// Whether frames can be written after audio that is much later. Formats with a separate index for each track allow
     /// this.
     var takesLateFrames: Bool { get }
 
-    /// The numbers of visible frames and of audible samples, if parts of the file's media are hidden. They are known
-    /// after the index was appended. Nil if only the first audio packet is hidden.
+    /// The numbers of visible frames and of audible samples of a hybrid file that can begin with hidden frames. They
+    /// are known after the index was appended. Nil before that, and for all other files.
     var shown: (frames: Int, audioSamples: Int64)? { get }
 
     /// Hides everything from program time `time` on, in nanoseconds.

@@ -12,7 +12,7 @@ struct SegmentFileSettings {
     var format = RecordFormat.hybrid
     var description: StreamDescription
     var tags: MovieTags
-    /// The media time in one fragment. A crash can lose this much.
+    /// The media time in one fragment. A crash loses little more than this.
     var fragmentDuration: Duration
     /// Whether closing the file waits until the file is on the disk.
     var isDurable = true
@@ -24,7 +24,7 @@ struct SegmentFileSettings {
 /// One file of a recording. It gathers packets and writes one fragment at a time, each in one call. Its
 /// ``SegmentContainer`` decides what a fragment's bytes are and how the file is completed.
 final class SegmentFile {
-    /// The file's name without a directory or extension.
+    /// The file's name, from which its paths below the record directory are made.
     let name: SegmentName
     /// Bytes written to the file.
     private(set) var bytes: Int64 = 0
@@ -38,11 +38,11 @@ final class SegmentFile {
     var time: UTCTime { settings.tags.start }
     /// Audio samples on disk, including the hidden ones before the first frame.
     private var audioSamples: Int64 = 0
-    /// Packets on disk.
+    /// The number of packets on disk.
     private var packets: Int64 = 0
     /// The maximum size of the file, in bytes.
     private let limit: Int64
-    /// Whether the recorder was asked to end the file because it is nearly full.
+    /// Whether the recorder has already requested the end of the file, because the file is nearly full.
     var isCutRequested = false
     /// Why the file ends; the recorder sets it before it closes the file.
     var ending = SegmentEnding.error
@@ -61,14 +61,16 @@ final class SegmentFile {
     private var audioPackets: [EncodedPacket] = []
     private var order = PresentationOrder()
     private let fragmentDuration: Int64
-    /// The track whose packets end fragments while the track delivers packets.
+    /// The track whose packets end fragments. If it is silent, packets of the other track end them, later by
+    /// ``patience``.
     private let leading: TrackKind
     private let audioBase: TimeBase
     private let preRoll: EncodedPacket?
     /// Decoding time at which the current fragment ends, in nanoseconds of program time.
     private var fragmentEnd: Int64
-    /// Arrival of the oldest packet that is not on disk, by the monotonic clock in nanoseconds; nil if all packets are
-    /// on disk.
+    /// The time since which packets have been pending, by the monotonic clock in nanoseconds: the arrival of the first
+    /// of them or, if the last fragment held frames back, the time at which it was written. Nil if all packets are on
+    /// disk.
     private var pendingSince: Int64?
     /// Decoding time of the last packet, in nanoseconds of program time.
     private var newest = Int64.min
@@ -82,9 +84,9 @@ final class SegmentFile {
 
     /// The number of consecutive fragments that the timeout ended and that held frames back for the next fragment.
     private var heldBack = 0
-    /// The maximum number of consecutive fragments that hold frames back, which is about 2 s. Frames after a missing
-    /// frame are held back because the sender might have broken off; the file should then end before these frames. The
-    /// number is limited because frames of a slow track must not wait for long.
+    /// The maximum number of consecutive fragments that hold frames back, which is about 2 s if a fragment lasts 500
+    /// ms. Frames after a missing frame are held back because the sender might have broken off; the file should then
+    /// end before these frames. The number is limited because frames of a slow track must not wait for long.
     private static let longestHold = 4
     /// The assumed size of a file's index, in bytes: a fixed part, and a part for each packet (measured: 13 to 20
     /// bytes).
@@ -167,8 +169,9 @@ final class SegmentFile {
 
     private func isPreRoll(_ audio: EncodedPacket) -> Bool { preRoll.map { audio.pts <= $0.pts } ?? false }
 
-    /// Appends a packet. If a fragment is full, writes this fragment first, and returns how long the writing took in
-    /// nanoseconds. After a failure, the file ends with its last complete fragment and can only be closed.
+    /// Appends a packet. If the current fragment is full, writes this fragment first, and returns how long the writing
+    /// took, in nanoseconds; otherwise returns nil. After a failure, the file ends with its last complete fragment and
+    /// can only be closed.
     func append(_ packet: EncodedPacket, clock: some MonotonicClock) throws(FileFailure) -> Int64? {
         defer {
             if pendingSince == nil, hasPending { pendingSince = clock.now }
@@ -186,8 +189,8 @@ final class SegmentFile {
         return elapsed
     }
 
-    /// The decoding time of the packet with which the pending packets are written, in nanoseconds; nil if no packet is
-    /// pending. A packet of a track that is not the leading one has to be later by ``patience``.
+    /// The decoding time from which on a packet of the leading track causes the pending packets to be written, in
+    /// nanoseconds; nil if no packet is pending. A packet of another track must be later by ``patience``.
     var collectsUntil: Int64? { hasPending ? fragmentEnd : nil }
 
     /// Returns how long, in nanoseconds, the pending packets can still wait for the packet that ends their fragment;
@@ -205,8 +208,8 @@ final class SegmentFile {
         return elapsed
     }
 
-    /// Writes the pending packets as one fragment. `isByTime` means that the frame that should end the fragment has not
-    /// arrived in time. Returns how long this took, in nanoseconds.
+    /// Writes the pending packets as one fragment. `isByTime` means that the packet of the leading track that should
+    /// end the fragment has not arrived in time. Returns how long this took, in nanoseconds.
     private func writeFragment(
         next: EncodedPacket?, isByTime: Bool, clock: some MonotonicClock
     ) throws(FileFailure) -> Int64 {
@@ -297,8 +300,8 @@ final class SegmentFile {
         case empty
     }
 
-    /// Writes the index after the media and releases the memory of the index. Does not wait for the disk. Afterwards
-    /// the file needs little memory.
+    /// Writes the index after the media and releases the memory of the index. Does not wait for the disk. Does nothing
+    /// if the file shows nothing, or if the index is already written.
     func appendIndex() throws(FileFailure) {
         guard showsAnything, finalSize == nil else { return }
         try checkNames("close")

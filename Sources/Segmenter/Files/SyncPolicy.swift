@@ -9,15 +9,17 @@ package enum SyncPolicy: Sendable, Hashable {
     case never
     /// Data is made durable at the end of each file.
     case segment
-    /// Data is made durable after each fragment, and at the end of each file.
+    /// Data is made durable after each fragment, unless an earlier request is still being served, and at the end of
+    /// each file.
     case fragment
-    /// Data is made durable whenever this much time has passed, and at the end of each file.
+    /// Data is made durable after a fragment if this much time has passed since the last time, and at the end of each
+    /// file.
     case every(Duration)
 
     /// The default: every 10 seconds, and at the end of each file.
     package static let standard = SyncPolicy.every(.seconds(10))
 
-    /// Reads `fragment`, `segment`, `never` or a length of time.
+    /// Reads `fragment`, `segment`, `never` or a length of time of at least a second.
     package init(parsing text: String) throws(TextFailure) {
         switch text {
         case "never": self = .never

@@ -69,7 +69,8 @@ struct ClockTrust {
     /// If the wall clock moves by more than this relative to the running time, in milliseconds, it was set.
     static let tolerance: Int64 = 60_000
     /// The longest time, in milliseconds, for which relay is believed to have been off, if no time server confirms the
-    /// wall clock. If the clock is wrong by this much, at most a quarter of what `--keep` keeps is deleted too early.
+    /// wall clock. If a quarter of `--keep` is shorter than this, it is the limit instead: even if the clock is wrong
+    /// by that much, at most a quarter of what `--keep` keeps is deleted too early.
     private static let believedGap: Int64 = 86_400_000
     /// If the wall clock is confirmed, files that became too old while relay was off are deleted step by step. In each
     /// hour of running time, the files of this many hours of recording are deleted.

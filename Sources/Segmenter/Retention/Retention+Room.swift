@@ -10,7 +10,8 @@ extension Retention {
     /// Deletes at once what the rules require, and computes ``room``: the amount that can be deleted during a recording
     /// of `budget`. The start of the recording waits only for a limited time. If the deletion takes longer, it
     /// continues while the program runs; files that are not deleted yet count as files that can be deleted. Waits until
-    /// the directory was read and the vetoes have answered. Must not be called on retention's queue.
+    /// the directory was read and the vetoes have answered. Does nothing if the deletion of an earlier call still
+    /// continues. Must not be called on retention's queue.
     package func makeRoom(for budget: StorageBudget) {
         let isUnderWay = state.withLock { state in
             defer { state.isMakingRoom = true }
@@ -29,9 +30,9 @@ extension Retention {
         }
     }
 
-    /// Bytes of the files that can still be deleted during the recording for which ``makeRoom(for:)`` was last called.
-    /// The file that is being deleted is not included. So a caller that measures free space first and then reads this
-    /// number never counts that file twice.
+    /// Bytes of the files that can still be deleted during the recording for which ``makeRoom(for:)`` was last called;
+    /// 0 before its first call. The file that is being deleted is not included. So a caller that measures free space
+    /// first and then reads this number never counts that file twice.
     package var room: Int64 { state.withLock { $0.room ?? 0 } }
 
     private func updateRoom(_ budget: StorageBudget) {

@@ -7,7 +7,7 @@ package import Media
 internal import Synchronization
 
 /// Deletes the oldest finished files of one channel when the rules require it. It runs on its own queue of low
-/// priority, so that neither media nor the storage guard ever wait for it.
+/// priority, so that media never wait for it. The storage guard waits for it only in ``makeRoom(for:)``.
 ///
 /// Free space is checked each second. The directory is looked at only if there is too little free space, if a file was
 /// just finished, or if the last look was a minute ago. The first look lists the directory. Each further look reads the
@@ -21,7 +21,8 @@ package final class Retention: RecordingObserver {
         /// Whether retention found nothing to delete the last time it looked at the directory, although space was
         /// needed.
         var isVain = false
-        /// Whether space was needed so that the recording can continue, and not only because of a rule.
+        /// Whether, at the last look, space was needed so that the recording can continue, and not only because of a
+        /// rule.
         var wasUrgent = false
         /// The files of the channel; nil until the directory was listed, and while the inventory is being updated.
         var inventory: SegmentInventory?
@@ -132,7 +133,7 @@ package final class Retention: RecordingObserver {
     }
     package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
-    /// The files of the channel and the clocks, as the policy needs them.
+    /// Returns the files of the channel, the clocks and `space`, as the policy needs them.
     func look(_ space: DiskSpace? = nil) throws(FileFailure) -> RetentionPolicy.Look {
         recall()
         let before = state.withLock { $0.own }
@@ -148,8 +149,8 @@ package final class Retention: RecordingObserver {
             isConfirmed: isConfirmed(wallClock), own: own)
     }
 
-    /// Reads the ``RememberedClock`` of the previous run from a disk when the disk is first seen. A disk can be mounted after
-    /// the start, or in place of another disk.
+    /// Reads the ``RememberedClock`` of the previous run from a disk when the disk is first seen. A disk can be mounted
+    /// after the start, or in place of another disk.
     private func recall() {
         let generation = directory.generation
         guard state.withLock({ $0.recalled != generation }) else { return }

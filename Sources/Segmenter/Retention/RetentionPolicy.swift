@@ -21,22 +21,24 @@ struct RetentionPolicy {
         var isConfirmed = false
         /// The names of the files that ended in this run of relay.
         var own: Set<String> = []
-        /// The names of the files whose dates were implausible, and were corrected by the dates of later files.
+        /// The names of the files whose dates were implausible, and were corrected by the dates of later files or by
+        /// the present time.
         var redated: Set<String> = []
 
         fileprivate var clocks: ClockTrust.Reading { .init(wall: wallClock, now: now, isConfirmed: isConfirmed) }
     }
 
-    /// The files to delete, and what the decision about them has shown.
+    /// The files to delete, and what was found out when they were chosen.
     struct Plan: Equatable {
         var deletions: [Deletion] = []
         /// Bytes of the files that could still be deleted, after these deletions, to free disk space.
         var reclaimableBytes: Int64 = 0
         /// Whether files must be deleted because of too little free space, and deleting is likely to help.
         var wantsRoom = false
-        /// The number of old files that must not be deleted yet because another component still needs them.
+        /// The number of old files that must not be deleted yet because a veto protects them.
         var heldFiles = 0
-        /// Why a limit is exceeded, in words.
+        /// Why a limit is exceeded, or why more files are kept than necessary, in words; nil if there is no such
+        /// problem.
         var problem: String?
     }
 
@@ -76,7 +78,7 @@ struct RetentionPolicy {
     /// The number of consecutive attempts without effect after which no more files are deleted to free disk space:
     /// snapshots or other programs keep the space.
     private static let mostFailedAttempts = 3
-    /// The time, in nanoseconds, after the last attempt without effect, after which deleting is tried once more,
+    /// The time from the last attempt without effect to the next attempt, in nanoseconds. Deleting is tried again
     /// because snapshots expire and other programs end.
     private static let retryInterval: Int64 = 600_000_000_000
 
@@ -98,12 +100,13 @@ struct RetentionPolicy {
     /// Returns what the next run must know about the system clock, at the time of `look`.
     func memory(_ look: Look) -> RememberedClock { trust.memory(look.clocks) }
 
-    /// How many bytes of `space` should be free.
+    /// How many bytes of `space` should be free; 0 if files are not deleted to free disk space.
     func goal(of space: DiskSpace) -> Int64 {
         rules.minimumFree.map { max($0.bytes(of: space.capacity), leastFree) } ?? 0
     }
 
-    /// Whether the free space is so low that the recording is about to stop.
+    /// Whether the free space is so low that the recording is about to stop; false if files are not deleted to free
+    /// disk space.
     func isUrgent(_ space: DiskSpace) -> Bool { rules.minimumFree != nil && space.free < leastFree }
 
     /// Whether files must be deleted because of too little free space, and deleting is likely to help.
@@ -182,7 +185,8 @@ struct RetentionPolicy {
 
     /// Returns the bytes of the files in `look` that can be deleted during a recording of `budget`: either to free disk
     /// space, or because a limit will require their deletion by the end of the recording. `mayDelete` is called for
-    /// each finished file that will be old enough by then.
+    /// each finished file that will be old enough by then. Returns 0 if the last attempts to free disk space had no
+    /// effect.
     mutating func deletable(_ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool) -> Int64 {
         let look = dated(look)
         guard failedAttempts < Self.mostFailedAttempts else { return 0 }
@@ -251,7 +255,7 @@ struct RetentionPolicy {
         return [files.max(), row?.milliseconds].compactMap { $0 }.min().map { UTCTime(milliseconds: $0) }
     }
 
-    /// Returns the finished files of at least `age` that can be deleted.
+    /// Returns the finished files of at least `age`, except those that could not be deleted.
     private func finished(_ look: Look, age least: Duration) -> [StoredSegment] {
         look.segments.filter {
             $0.isFinished && age($0, look, .least) >= least && !look.undeletable.contains($0.fileName)

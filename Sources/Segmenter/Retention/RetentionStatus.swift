@@ -10,8 +10,8 @@ package struct RetentionStatus: Sendable, Codable, Equatable {
     package var bytes: Int64 = 0
     /// When the oldest finished file ended.
     package var oldest: UTCTime?
-    /// The number of finished files that must not be deleted yet because another component, such as the uploader, still
-    /// needs them.
+    /// The number of old finished files that must not be deleted yet, for example because they wait for upload or
+    /// because an operator holds them.
     package var heldFiles = 0
     /// The number of files that retention has deleted since it was created.
     package var deletedFiles = 0

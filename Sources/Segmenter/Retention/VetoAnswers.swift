@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Remembers which files the vetoes allow to be deleted. When retention looks at the channel's files, which is called a
-/// look here, it then asks about a bounded number of files, however many there are.
+/// Remembers which files the vetoes allow to be deleted. So each time retention looks at the channel's files (a look),
+/// it asks the vetoes about a bounded number of files, however many there are. Only a look without earlier answers asks
+/// about all files.
 ///
 /// Each look passes its files in the same order, the oldest first. It asks about the oldest files, which are deleted
 /// next, and about some of the other files in turn. For all other files the last answer counts, but only to compute
@@ -22,7 +23,7 @@ struct VetoAnswers: Sendable {
     /// How often the vetoes were asked.
     private(set) var asked = 0
 
-    /// Begins a look at the files. The first look asks about all files.
+    /// Begins a look at the files. If there are no earlier answers, the look asks about all files.
     mutating func begin() {
         newcomers = answers.isEmpty ? .max : 2 * Self.most
         passed = 0

@@ -68,8 +68,9 @@ package struct StorageBudget: Sendable, Hashable {
 
     /// The free bytes at which a stopped recording resumes. The value is the reserve plus five seconds of recording, so
     /// that recording does not stop again at once. It is not more, because an operator who has freed space waits for
-    /// the recording to resume. At a low bitrate, two preallocation steps are added to the reserve instead of five
-    /// seconds: closing a file releases preallocated space, and this alone must not let the recording resume.
+    /// the recording to resume. At a low bitrate, two of the smallest preallocation steps are added to the reserve
+    /// instead of five seconds: closing a file releases preallocated space, and this alone must not let the recording
+    /// resume.
     package var resumeBytes: Int64 { Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep)) }
 
     /// The free bytes that retention maintains by deleting old files, so that recording does not have to stop. The

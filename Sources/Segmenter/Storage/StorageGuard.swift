@@ -47,8 +47,8 @@ package final class StorageGuard: Sendable {
     /// - `writtenBytes` returns the number of bytes that the recorder has written so far.
     /// - `retained` returns what retention has freed and can still free.
     /// - `makeRoom` is called before recording would be refused. It deletes old recordings, and can block on the disk.
-    /// - `room` is read after `makeRoom`. It returns how many bytes of old recordings can still be deleted during the new
-    ///   recording. Files whose deletion has begun are not counted.
+    /// - `room` is read after `makeRoom`. It returns how many bytes of old recordings can still be deleted during the
+    ///   new recording. Files whose deletion has begun are not counted.
     /// - `promised` returns the bytes that this recording must leave to another recording that is part of the same
     ///   ledger entry.
     /// - `ledger` is shared by all guards whose recordings share a file system.

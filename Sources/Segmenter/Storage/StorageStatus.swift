@@ -10,7 +10,7 @@ package enum StorageState: String, Sendable, Codable, CaseIterable {
     case critical
     /// The reserve is reached, or the directory cannot be used. Recording is stopped until that changes.
     case stopped
-    /// There was not enough space to begin recording.
+    /// There was not enough space to begin recording, or the space could not be measured.
     case refused
 }
 
@@ -28,7 +28,7 @@ package struct StorageStatus: Sendable, Codable, Equatable {
     package var reclaimableBytes: Int64 = 0
     /// Seconds until the reserve is reached and nothing more can be deleted. The forecast uses the rate at which the
     /// recorder writes or the rate at which free space decreases, whichever is higher; the configured bitrate counts,
-    /// too, until something was written and while recording is stopped. Nil without a forecast.
+    /// too, until something was written and while recording is stopped or refused. Nil without a forecast.
     package var secondsUntilFull: Double?
     /// The path of the recording's directory.
     package var directory: String

@@ -6,7 +6,7 @@ internal import Media
 /// Decides which frames and packets of which recordings a range includes. Each frame and packet keeps the time at which
 /// it was on air. As few frames as possible are re-encoded. The type does no I/O.
 struct RangePlan {
-    /// The video frames, with times in ticks of the video.
+    /// The plan for the video frames, with times in ticks of the video.
     let frames: StitchPlan
     /// The audio packets, all of which are copied; nil if there is no audio.
     let audio: AudioPlan?
@@ -83,9 +83,10 @@ struct RangePlan {
         return (max(0, TimeBase.milliseconds.rescale(start - first.start, to: base)), min(last.video.end, late))
     }
 
-    /// The parts of each file, from the frame `begin` of the first file up to the frame `stop` of the last. The files
-    /// in between are copied completely, even if they do not begin with a keyframe, because together the files are one
-    /// stream.
+    /// The clips and their parts, from the frame `begin` of the first file up to the frame `stop` of the last. If
+    /// `isExact` is not set, they begin where a copy can begin, at or before `begin`, and end at the first clean cut at
+    /// or after `stop`. The files in between are copied completely, even if they do not begin with a keyframe, because
+    /// together the files are one stream.
     private static func cut(
         _ sources: [StitchSource], from begin: Int, to stop: Int, isExact: Bool
     ) -> (clips: [StitchPlan.Clip], parts: [StitchPlan.Part]) {

@@ -19,9 +19,10 @@ package struct ClipGap: Sendable, Codable, Equatable {
 
 /// Positions files one after the other on one timeline, which begins with the first frame of the first file.
 ///
-/// The distance between two files of the same recorder run is the difference of their program times, in whole frames.
-/// The distance between files of different runs is the difference of their wall-clock times. If no frame is missing,
-/// the audio continues where the audio of the previous file ends.
+/// The distance between two files of the same recorder run is the difference of their program times, in whole frames
+/// (in ticks for a stream that was recorded without re-encoding). The distance between files of different runs is the
+/// difference of their wall-clock times. If no frame is missing, the audio continues where the audio of the previous
+/// file ends.
 struct RangeTimeline {
     /// The position of a file's first frame on the timeline, in ticks of the video and in samples of the audio.
     struct Place: Equatable {

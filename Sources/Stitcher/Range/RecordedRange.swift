@@ -53,7 +53,8 @@ package struct RecordedRange: Sendable {
 }
 
 extension SegmentIndex {
-    /// The reason why a player could not play this file and `other` as one stream; nil if it could.
+    /// A difference between this file and `other` because of which a player could not play both as one stream; nil if
+    /// there is no such difference.
     fileprivate func difference(from other: SegmentIndex) -> String? {
         if video.size != other.video.size { return "another frame size" }
         if video.timescale != other.video.timescale
@@ -84,8 +85,8 @@ package struct ClipReport: Sendable, Codable, Equatable {
     package var encodedFrames: Int
     /// The number of recordings from which the exported file was made.
     package var files: Int
-    /// The parts of the range that no file contains. During a gap, the last frame before the gap is shown, without
-    /// audio.
+    /// The parts of the range that no file contains. During a gap between two files, the last frame before the gap is
+    /// shown, without audio.
     package var gaps: [ClipGap]
     /// The recording that was still being written when the clip was made, if the range extends into that recording. The
     /// clip contains nothing from it.

@@ -21,8 +21,8 @@ extension StitchJob {
             gaps: range.gaps, audioOffset: audioOffset)
     }
 
-    /// The time from the beginning of the first frame to the beginning of the copied audio, in nanoseconds; nil if
-    /// there is no copied audio.
+    /// The time from the beginning of the first frame to the beginning of the audio, in nanoseconds; nil if the audio
+    /// does not begin with a copied packet.
     package var audioOffset: Int64? {
         guard let heard, case .copied(let clip, let packets) = heard.spans.first else { return nil }
         return sources[clip].audioBase.rescale(

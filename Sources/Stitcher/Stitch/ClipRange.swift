@@ -2,9 +2,9 @@
 
 internal import Media
 
-/// The frames of a file that a clip includes: the requested frames for which there are video and audio. Depending on
-/// the clip, frames must be completely within the requested range, or only begin in it. A clip with a time on air
-/// includes all requested frames, even without audio.
+/// The frames of a file that a clip includes: the requested frames or, if the file has audio, only those for which
+/// there is audio. Depending on the clip, frames must be completely within the requested range, or only begin in it. A
+/// clip with a time on air includes all requested frames, even without audio.
 struct ClipRange: Equatable {
     /// The numbers of the included frames in the file.
     let frames: Range<Int>

@@ -31,8 +31,8 @@ struct FrameTiming: Equatable {
         self.init(rate: standard.first ?? stated, isConstant: false)
     }
 
-    /// No more than this many frames can be incomplete at the end of a file, because a decoder cannot keep more frames
-    /// for reordering (ITU-T H.264, A.3.1).
+    /// At most this many frames at the end of a file can refer to frames that the file no longer contains, because a
+    /// decoder cannot keep more frames for reordering (ITU-T H.264, A.3.1).
     private static let reorderLimit = 16
 
     /// The number of usable frames, and their timing. If all frames before a gap have a constant rate and only a few

@@ -81,7 +81,8 @@ extension StitchInspector {
             && packet.isHidden == entry.isHidden && (packet.isKeyframe || !entry.isKeyframe)
     }
 
-    /// Reads the last packet of audio, because only the packet itself shows where it ends.
+    /// Reads the last packet of audio, because only the packet itself shows where it ends. Returns false if the packet
+    /// cannot be found.
     private mutating func takeEnd(_ heard: [Demuxer.IndexEntry]) throws(ClipFailure) -> Bool {
         guard let audio, let last = heard.last else { return true }
         demuxer.select([audio.index])

@@ -145,7 +145,8 @@ struct StitchInspector {
     /// Whether all `ticks` are so small that their sums and differences do not overflow.
     static func canHold(_ ticks: [Int64]) -> Bool { ticks.allSatisfy { $0.magnitude <= 1 << 60 } }
 
-    /// The next packet of the video stream or of the audio stream; nil at the end of the file.
+    /// The next packet of the video stream, of the audio stream or, if ``statesDuration`` is set, of any stream; nil at
+    /// the end of the file. Throws if the file is truncated, damaged or encrypted.
     func readPacket() throws(ClipFailure) -> PacketBox? {
         let packet: PacketBox?
         do throws(AVFailure) {

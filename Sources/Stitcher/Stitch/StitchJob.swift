@@ -155,14 +155,14 @@ package struct StitchJob {
         heard?.spans.contains { if case .copied(index, _) = $0 { true } else { false } } ?? false
     }
 
-    /// Why the audio of the clip `index` is re-encoded; nil if it is copied, or if there is no audio.
+    /// Why the audio of the clip `index` is re-encoded; nil if it is copied, or if the result has no audio.
     package func audioReason(of index: Int) -> String? {
         guard let heard, index < heard.reasons.count else { return nil }
         return heard.reasons[index]
     }
 
-    /// By how much the frames of the clip `index` are later than their frame rate requires, because its audio is
-    /// copied.
+    /// By how much the frames of the clip `index` are later than their frame rate requires, because its audio or that
+    /// of an earlier clip is copied.
     package func move(of index: Int) -> Duration {
         guard let heard, let base = plan.audio?.timeBase, index < heard.moves.count else { return .zero }
         return base.duration(heard.moves[index])

@@ -38,7 +38,7 @@ package enum StitchOrder: String, Sendable, CaseIterable {
     private static func name(_ source: StitchSource) -> String { String(source.name.split(separator: "/").last ?? "") }
 
     /// The time in a file name such as `cam_20261121T140310Z.mp4`, `2026-11-21 14.03.10.mov` or
-    /// `VID_20261121_140310.mp4`.
+    /// `VID_20261121_140310.mp4`, taken as UTC, in milliseconds since 1970; nil if the name contains no time.
     static func time(inName name: String) -> Int64? {
         let pattern = /(\d{4})-?(\d\d)-?(\d\d)[T_ -]?(\d\d)[-:._]?(\d\d)[-:._]?(\d\d)(?:\.(\d{3}))?/
         guard let found = name.firstMatch(of: pattern) else { return nil }

@@ -76,7 +76,8 @@ package struct StitchClip: Sendable, Equatable {
 /// Which packets of audio are copied.
 package enum StitchAudio: String, Sendable, CaseIterable {
     /// Packets that can be copied while each frame keeps its time. In clips of a minute or more, all packets are
-    /// copied; to fit the packets, their frames can be earlier or later by up to half a packet of audio.
+    /// copied; to fit the packets, the frames of such a clip and of all later clips can be moved by up to half a packet
+    /// of audio (at high frame rates, by up to a packet).
     case automatic = "auto"
     /// All packets that can be copied.
     case copy

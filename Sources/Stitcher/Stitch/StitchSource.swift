@@ -106,7 +106,7 @@ package struct StitchSource: Sendable {
 
     /// The file's name as the user wrote it, for messages.
     package var name: String
-    /// The file's path, without symbolic links.
+    /// The file's path: without symbolic links or, for a recording that was read to export a range, as it was given.
     package var path: String
     /// The name of the container in libavformat.
     package var container: String

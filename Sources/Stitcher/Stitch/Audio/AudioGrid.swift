@@ -7,8 +7,8 @@ internal import Media
 ///
 /// All packets of a track begin on one grid of 1024 samples, and packets of two files rarely fit the same grid.
 /// Therefore a copied packet is moved to the grid, by at most half a millisecond. If a packet must be moved further,
-/// the frames of its clip are moved by the same time, by at most half a packet. So the audio and the frames of one clip
-/// always stay in sync.
+/// the frames of its clip and of all later clips are moved by the same time, by at most half a packet (at high frame
+/// rates, by less than a packet). So the audio and the frames of one clip always stay in sync.
 struct AudioGrid {
     /// The audio of one clip, with times in samples.
     struct Piece {
@@ -54,7 +54,8 @@ struct AudioGrid {
     /// For each clip: the packets that are copied. Nil if no packet of the clip is copied; empty if packets of a
     /// neighbouring clip cover all of it.
     private(set) var copies: [Range<Int>?]
-    /// For each clip: why packets that could be copied are not copied.
+    /// For each clip: why packets that could be copied are not copied. Valid only for a clip of which no packet is
+    /// copied.
     private(set) var reasons: [String?]
     /// The position of the grid: the position at which any packet begins, modulo the length of a packet.
     private(set) var phase: Int64 = 0

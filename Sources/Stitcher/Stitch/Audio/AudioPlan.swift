@@ -44,7 +44,8 @@ struct AudioPlan: Equatable {
         let range: Range<Int64>
         /// What must be added to a position in the audio of the clip's file to get the position in the result.
         let shift: Int64
-        /// The range of the audio in the clip's file, which can extend beyond `range`; empty if the file has no audio.
+        /// The range of the result for which the clip's file has audio. It can extend beyond `range`; it is empty if
+        /// the file has no audio.
         var available: Range<Int64>
         /// Whether the audio of the clip's file continues the audio of the previous clip. If so, the end of the
         /// previous clip is decoded first.
@@ -79,8 +80,8 @@ struct AudioPlan: Equatable {
     }
 
     private(set) var clips: [Clip] = []
-    /// For each clip: by how many samples its frames are later than their frame rate requires, because its audio is
-    /// copied.
+    /// For each clip: by how many samples its frames are later than their frame rate requires, because its audio or
+    /// that of an earlier clip is copied.
     private(set) var moves: [Int64] = []
     /// The runs of packets of which the audio track consists, in order. Only if ``hasHoles`` is set, there can be gaps
     /// between them.

@@ -12,8 +12,8 @@ struct AudioSeam: Hashable {
 }
 
 /// Finds out which AAC windows the encoder uses at seams, by encoding the new packets next to copied packets. If a
-/// window at a seam is not long, the overlapping halves of the two packets there do not match, which is heard as a
-/// click. Used by one thread.
+/// window at a seam is not long, or is not Kaiser-Bessel-derived, the overlapping halves of the two packets there do
+/// not match, which is heard as a click. Used by one thread.
 struct AudioSeamTrial {
     let format: AudioFormat
     let sources: [StitchSource]
