@@ -42,13 +42,14 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     package let mode: Mode
     /// The maximum number of receivers of a listening output.
     package let maximumCallers: Int
-    /// Whether a second sender to a listening input replaces the first one.
+    /// Whether a second sender to a listening input replaces the first one at any time, and not only when the first one
+    /// is silent.
     package let takesOver: Bool
     let options: [SRTOption: SRTOptionValue]
     /// The local address of a connection; nil if the URL does not set one. Its port is 0 if only the address is set.
     package let local: HostAddress?
 
-    /// Whether the input at this address and the input at `other` receive the same stream.
+    /// Whether this address and `other` have the same stream ID, or both have none.
     package func hasSameStream(as other: SRTURL) -> Bool { SRTReception(self).wanted == SRTReception(other).wanted }
 
     /// Whether the input at this address and the input at `other` may share a port.
@@ -95,7 +96,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     /// Shows only the description without secrets in `dump` and mirrors.
     package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
-    /// The stream ID that is sent to the peer, or that callers must send.
+    /// The stream ID that is sent to the peer, or that callers must send; nil if the address sets none.
     package var streamID: String? {
         if case .text(let text)? = options[.streamid] { text } else { nil }
     }
