@@ -133,9 +133,9 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         return HostAddress.any(port: port).first { $0.family == remote.family }
     }
 
-    /// The settings on which a listener's UDP socket depends: the local address and some options. If callers of a
-    /// closed listener are still connected, a new listener can open the same port if this value is the same for
-    /// both, because libsrt then lets them share the UDP socket.
+    /// The settings on which a listener's UDP socket depends: the local address and some options. While callers of a
+    /// closed listener are still connected, a new listener can open the same port only if it has the same settings,
+    /// because libsrt then lets both share the UDP socket.
     package var listeningSocket: String {
         let shared = [SRTOption.ipttl, .iptos, .mss, .ipv6only].map { option in
             options[option].map { "\(option.rawValue)=\($0)" } ?? ""
