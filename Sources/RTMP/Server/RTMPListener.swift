@@ -256,7 +256,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// The stream that `request` names; nil if there is none. All streams are compared, so that the time does not
+    /// The stream that `request` names; nil if no stream matches. All streams are compared, so that the time does not
     /// depend on the match.
     func endpoint(for request: RTMPStreamRequest) -> RTMPEndpoint? {
         let endpoints = state.withLock { $0.endpoints }
