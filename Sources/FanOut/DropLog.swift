@@ -28,7 +28,7 @@ package struct DropLog: Sendable {
         /// The output is on air and nothing is being dropped. The value has the counts so far.
         case quiet(DropCounts)
         /// The output is on air in an episode of drops. `before` has the counts at the start of the episode. `last` has
-        /// the counts at the last check. `time` is the check that found the newest drop.
+        /// the counts at the last check. `time` is when the newest drop was found.
         case dropping(before: DropCounts, last: DropCounts, time: Int64)
     }
 

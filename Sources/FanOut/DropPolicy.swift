@@ -13,7 +13,8 @@ package enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseI
     /// The queue exceeded its second threshold (`videoThreshold`). The frame was refused, and the queue accepts no
     /// video until the next keyframe.
     case congestion
-    /// The queue reached its limit, so all packets before its newest keyframe were removed.
+    /// The packet was removed from the queue, because the queue reached its limit on air, or because the target
+    /// accepted nothing for too long or lost data.
     case overflow
     /// The frame may refer to a frame that was dropped before, so the queue waits for a keyframe.
     case awaitingKeyframe = "awaiting_keyframe"
@@ -39,7 +40,8 @@ package struct DropPolicy: Sendable {
         /// The output was never connected. The queue keeps everything up to its limit, so that the output can begin
         /// with the program's first frame.
         case holdingStart
-        /// The output is disconnected. The queue keeps only the packets from the newest keyframe on.
+        /// The output is not connected, and does not begin with the program's first frame. The queue keeps only the
+        /// packets from the newest keyframe on.
         case holding
         /// The output was just connected and is sending its backlog. The backlog does not count as congestion.
         case catchingUp

@@ -21,8 +21,9 @@ internal import Synchronization
 package final class PacketStream: PacketSink, KeyframeRequester {
     /// When packets are delivered to the consumers.
     package enum Delivery: Sendable {
-        /// Audio packets wait for the next video frame, at most for one frame's time, so that both are queued and sent
-        /// together. Used for tracks that relay encodes.
+        /// Audio and data packets wait for the next video frame, usually for at most one frame's time, so that all are
+        /// queued and sent together. In a stream without video, data packets wait for the next audio packet. Used for
+        /// tracks that relay encodes.
         case withFrames
         /// Each packet is delivered at once. Used in passthrough, where only latency matters.
         case immediate

@@ -21,7 +21,7 @@ package final class PassthroughSink: PacketSink {
         var steps: RecentSteps
     }
 
-    /// How many packets were changed.
+    /// How many packets got a later decoding time.
     package struct Counts: Sendable, Codable, Equatable {
         /// The number of packets that got a later decoding time.
         package var moved = 0
@@ -33,7 +33,7 @@ package final class PassthroughSink: PacketSink {
     /// Creates a sink that forwards to `next`.
     package init(_ next: any PacketSink) { self.next = next }
 
-    /// How many packets were changed so far. May be called on any thread.
+    /// How many packets got a later decoding time so far. May be called on any thread.
     package var counts: Counts { state.withLock { $0.counts } }
 
     package func publish(_ packet: EncodedPacket) {

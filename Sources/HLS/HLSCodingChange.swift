@@ -7,7 +7,7 @@ internal import Media
 ///
 /// After a keyframe with a new coding, packets are held until the next audio packet. After an audio packet with a new
 /// coding, packets are held until the next frame. That frame is a keyframe with a new coding, or it continues the old
-/// video.
+/// video. Nothing is held if the stream has only one track.
 ///
 /// This value does no I/O.
 struct HLSCodingChange {

@@ -2,7 +2,8 @@
 
 internal import Media
 
-/// Decides where the segments of an HLS output begin and end. Times are nanoseconds of program time.
+/// Decides where the segments of an HLS output begin and end. Times are nanoseconds of program time. In a program
+/// without video, the audio packets are treated as frames, each of which is a keyframe.
 ///
 /// A segment ends at a keyframe if waiting for the next keyframe could make it longer than the target. The wait is
 /// assumed to be as long as the longest recent GOP. A keyframe that another output requested therefore shortens a
@@ -23,8 +24,8 @@ struct HLSCutter {
         case fragmentAndAsk
     }
 
-    /// The tolerance for a variable frame rate, in nanoseconds. If a keyframe is later than expected by more than this,
-    /// frames are missing.
+    /// The tolerance for a variable frame rate and for audio, in nanoseconds. If a keyframe or an audio packet is later
+    /// than expected by more than this, packets are missing.
     private static let variableTolerance: Int64 = 500_000_000
     /// The duration of audio without a frame, in nanoseconds, after which a frame counts as missing. It is less than
     /// half a second, so that a segment that is longer than the target by this much still has a duration that rounds to
@@ -123,7 +124,8 @@ struct HLSCutter {
     }
 
     /// Decides about the frame at `pts`, which is not the first frame of its GOP. A segment is split within a GOP only
-    /// if GOPs usually fit into a segment, but a keyframe is missing and the segment has become too long.
+    /// if GOPs usually fit into a segment, but a keyframe is missing and the segment has become too long. Otherwise a
+    /// keyframe is requested each time the target duration has passed without one.
     private mutating func followed(pts: Int64, frame: Int64) -> Decision {
         let begun = start ?? pts
         if longestGOP > 0, longestGOP <= target + frame / 2, pts - begun > target + Self.patience {

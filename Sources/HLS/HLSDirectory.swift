@@ -4,7 +4,7 @@ internal import Glibc
 internal import Media
 internal import Networking
 
-/// The directory of one HLS output. It is locked, so that no second output uses it. The lock ends in `deinit`. Each
+/// The directory of one HLS output. It is locked until this object is released, so that no second output uses it. Each
 /// call may block for as long as the file system does.
 final class HLSDirectory {
     /// The maximum size in bytes of a playlist that relay reads.
@@ -13,7 +13,8 @@ final class HLSDirectory {
     let path: String
     private let descriptor: CInt
 
-    /// Opens and locks the directory `path`. If it does not exist and its parent does, creates it.
+    /// Opens and locks the directory `path`. If it does not exist and its parent does, creates it. If the file system
+    /// does not support locks, the directory is used without a lock.
     init(_ path: String) throws(OutputFailure) {
         self.path = path
         if mkdir(path, 0o755) != 0, errno != EEXIST { throw Self.failure("open", "create", path, errno) }
@@ -106,8 +107,8 @@ final class HLSDirectory {
         if HLSName.isOurs(name) { unlink(full(name)) }
     }
 
-    /// Creates a failure from the error number `code`. If an operator must solve the problem, the output retries at
-    /// growing intervals. Otherwise it retries each second.
+    /// Creates a failure from the error number `code`: `rejected` if an operator must solve the problem, otherwise
+    /// `unreachable`. The output's retries depend on this kind.
     static func failure(_ step: String, _ operation: String, _ path: String, _ code: CInt) -> OutputFailure {
         let isForOperator = [EACCES, EPERM, EROFS, ENOTDIR, ELOOP, ENAMETOOLONG].contains(code)
         return OutputFailure(

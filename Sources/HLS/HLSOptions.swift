@@ -4,12 +4,12 @@ package import Networking
 
 /// The options for the segments and the playlist of an HLS output.
 package struct HLSOptions: Sendable, Equatable {
-    /// The maximum duration of a segment. Segments are longer if keyframes are further apart. 4 s are two GOPs of 2 s.
-    /// Players begin three segments before the end, so the delay is about 12 s. A plain web server can handle the
-    /// number of requests.
+    /// The maximum duration of a segment. Segments are longer if keyframes are further apart. The default of 4 s is two
+    /// GOPs of 2 s. Players begin three segments before the end, so the delay is then about 12 s. A plain web server
+    /// can handle the number of requests.
     package private(set) var segmentDuration: Duration = .seconds(4)
-    /// The number of segments in the playlist, at least three (RFC 8216, 6.2.2). The playlist has more segments as long
-    /// as these together are shorter than three target durations.
+    /// The number of segments in the playlist, at least three (RFC 8216, 6.2.2). The playlist has more segments if this
+    /// number of segments lasts less than three target durations.
     package private(set) var listSize = 6
     /// In which cases the output writes `EXT-X-ENDLIST` when it ends.
     package private(set) var endList = EndList.program
@@ -64,7 +64,7 @@ package struct HLSOptions: Sendable, Equatable {
 /// The directory of an HLS output. Its address is `hls:/var/www/live` or, relative to the working directory,
 /// `hls:live`.
 package struct HLSLocation: Sendable, Equatable, CustomStringConvertible {
-    /// The path of the directory, without a slash at its end.
+    /// The path of the directory, without a slash at its end unless the path is `/`.
     package let path: String
 
     /// Parses `text` as the address of an HLS output.

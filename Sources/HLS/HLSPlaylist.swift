@@ -12,7 +12,7 @@ struct HLSPlaylist: Equatable {
         var map: String
         /// The duration of the segment in microseconds.
         var duration: Int64
-        /// The time of the segment's first frame, in milliseconds since 1970 (UTC).
+        /// The time at which the segment begins, in milliseconds since 1970 (UTC).
         var date: Int64
         /// Whether the segment's times or coding do not continue those of the previous segment.
         var isDiscontinuous: Bool
@@ -83,8 +83,9 @@ struct HLSPlaylist: Equatable {
         return left
     }
 
-    /// Adds each marker to the segment that contains its time. A marker leaves the playlist with its segment. If all
-    /// markers together have too many bytes, the markers of the oldest segments are dropped.
+    /// Adds each marker to the segment that contains its time, or to the first segment if the marker is earlier. A
+    /// marker leaves the playlist with its segment. If all markers together have too many bytes, the markers of the
+    /// oldest segments are dropped.
     mutating func add(_ marks: [HLSMark]) {
         guard !marks.isEmpty, !entries.isEmpty else { return }
         for mark in marks {

@@ -69,15 +69,15 @@ package final class HLSWriter {
     /// playlist, and after the replacement.
     private var replaced: HLSPlaylist?
 
-    /// The number of bytes written to files.
+    /// The number of bytes written to segments.
     package private(set) var bytes: UInt64 = 0
-    /// The number of frames in published segments.
+    /// The number of video frames in published segments.
     package private(set) var frames: UInt64 = 0
     /// The number of segments added to the playlist.
     package private(set) var segments = 0
     /// The number of fragments written to files since the last header.
     private var fragments = 0
-    /// The number of frames in the segment that is being written.
+    /// The number of video frames in the segment that is being written.
     private var pendingFrames: UInt64 = 0
     private var pendingBytes = 0
     /// Whether a keyframe must be requested. The caller sets this to false when it has requested the keyframe.
@@ -120,7 +120,8 @@ package final class HLSWriter {
     }
 
     /// Writes the end tag into the playlist in the directory `path`, when the program has ended and nothing more is
-    /// written. Does nothing if the playlist has the end tag already, or if the options say not to write it.
+    /// written. Does nothing if there is no playlist, if the playlist has no segments or has the end tag already, or if
+    /// the options say not to write it.
     package static func conclude(_ path: String, _ options: HLSOptions) throws(OutputFailure) {
         guard options.endList.closes(isProgramOver: true) else { return }
         // If there is no playlist, no end tag is missing, and the directory is not created.

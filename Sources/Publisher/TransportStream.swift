@@ -40,9 +40,9 @@ final class TransportStream {
 
     func removeFirst() { messages.removeFirst() }
 
-    /// Adds a packet. If the codec configuration of the packet's track has changed, new tables are written before it.
-    /// All times are shifted by the same amount, so that the first time is 1 s and none is negative. The distance
-    /// between audio and video stays exact to the tick.
+    /// Adds a packet; data packets other than SCTE-35 are ignored. If the codec configuration of the packet's track has
+    /// changed, new tables are written before it. All times are shifted by the same amount, so that the first decoding
+    /// time is 1 s and none is negative. The distance between audio and video stays exact to the tick.
     func write(_ packet: EncodedPacket) throws(AVFailure) {
         guard packet.track != .data || packet.description.codec == .scte35 else { return }
         if !streams.holds(packet) { try renew(for: packet) }
@@ -58,7 +58,8 @@ final class TransportStream {
         }
     }
 
-    /// Writes new tables and parameter sets, because the codec configuration of a track changes from `packet` on.
+    /// Writes new tables, because from `packet` on a track has another codec configuration, or SCTE-35 begins. A new
+    /// codec configuration also needs new parameter sets.
     private func renew(for packet: EncodedPacket) throws(AVFailure) {
         streams = streams.updated(by: packet)
         if packet.track != .data {

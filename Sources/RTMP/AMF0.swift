@@ -90,10 +90,11 @@ struct AMF0Writer {
     }
 }
 
-/// Reads AMF0 from an untrusted peer. The depth and the number of values are limited, and no length field causes an
-/// allocation.
+/// Reads AMF0 from an untrusted peer. The depth and the number of values are limited, and memory is allocated only for
+/// received bytes.
 struct AMF0Reader {
-    /// The bytes are not AMF0, nest values more than 8 levels deep, or contain more than 4096 values.
+    /// The bytes are truncated, are not AMF0, have a type that is not supported, nest values more than 8 levels deep,
+    /// or contain more than 4096 values.
     struct Malformed: Error {}
 
     private static let deepest = 8
@@ -142,7 +143,7 @@ struct AMF0Reader {
         }
     }
 
-    /// Reads an AMF3 value, to which AMF0 switches by a marker (3.1).
+    /// Reads the AMF3 value that follows the marker for a switch to AMF3 (3.1).
     private mutating func escaped() throws(Malformed) -> AMF0Value {
         var reader = AMF3Reader(bytes)
         defer { bytes = reader.bytes }

@@ -4,7 +4,7 @@ package import Media
 
 /// The body of an audio message without its header (Adobe FLV 10.1, E.4.2; Enhanced RTMP v2, "Enhanced Audio").
 package struct FLVAudio: Sendable {
-    /// The supported codecs. The raw value is Enhanced RTMP's name.
+    /// The supported codecs. The raw value is the codec's FourCC in Enhanced RTMP.
     package enum Codec: String, Sendable, CaseIterable {
         case aac = "mp4a"
         case opus = "Opus"
@@ -16,7 +16,8 @@ package struct FLVAudio: Sendable {
 
     /// The content of the message.
     package enum Content: Sendable {
-        /// For AAC the `AudioSpecificConfig`, for Opus the identification header, for FLAC the metadata blocks.
+        /// The codec configuration: for AAC the `AudioSpecificConfig`, for Opus the identification header, for FLAC the
+        /// metadata blocks.
         case configuration(SharedBytes)
         /// One or more coded frames.
         case frame(SharedBytes)
@@ -32,8 +33,8 @@ package struct FLVAudio: Sendable {
     /// The tracks in the message other than the first, such as `audio track 2 (AAC)`.
     package let otherTracks: [String]
 
-    /// Parses the body of a message; nil if it contains no audio but, for example, a channel layout. Throws
-    /// ``FLVFailure/otherTracks(_:)`` if it has only tracks other than the first.
+    /// Parses the body of a message. Returns nil if the body is empty or contains no audio but, for example, a channel
+    /// layout. Throws ``FLVFailure/otherTracks(_:)`` if it has only tracks other than the first.
     package init?(body: ArraySlice<UInt8>) throws(FLVFailure) {
         var reader = FLVReader(body)
         guard !body.isEmpty else { return nil }
@@ -80,7 +81,7 @@ package struct FLVAudio: Sendable {
 
     /// The packet type of a message that describes the order of the channels.
     private static let channels: UInt8 = 4
-    /// The names of old formats. If a client sends such a format, the refusal names it.
+    /// The names of old formats by their number (E.4.2.1). The report of an unsupported codec uses them.
     private static let names: [UInt8: String] = [
         0: "PCM", 1: "ADPCM", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 7: "G.711", 8: "G.711",
         11: "Speex",

@@ -27,13 +27,13 @@ extension FLVAudio.Codec {
 }
 
 extension Media.Codec {
-    /// The codec's FourCC in Enhanced RTMP; nil if the codec uses Adobe's FLV form.
+    /// The codec's FourCC in Enhanced RTMP; nil for any other codec, such as one that uses Adobe's FLV form.
     var enhancedFourCC: String? { FLVVideo.Codec(enhanced: self)?.rawValue ?? FLVAudio.Codec(enhanced: self)?.rawValue }
 }
 
 extension RTMPCapabilities {
-    /// The codecs of `stream` that the peer does not support according to these capabilities; empty if the peer did not
-    /// send its codecs.
+    /// The codecs of `stream` that have a FourCC and that the peer does not support according to these capabilities;
+    /// empty if the peer did not send its codecs.
     package func unknownCodecs(of stream: StreamDescription) -> [Media.Codec] {
         guard isEnhanced else { return [] }
         return [stream.video, stream.audio].compactMap { $0?.codec }.filter { codec in

@@ -10,8 +10,8 @@ package enum FLVFailure: Error, Equatable, Sendable {
     case otherTracks([String])
 }
 
-/// The header of an Enhanced RTMP packet. It is the same for audio and video (Enhanced RTMP v2, "Enhanced Audio",
-/// "Enhanced Video").
+/// A packet of Enhanced RTMP: its header and its payload. The header is the same for audio and video (Enhanced RTMP v2,
+/// "Enhanced Audio", "Enhanced Video").
 struct FLVPacket {
     /// Packet types that audio and video share.
     enum Kind {
@@ -21,7 +21,7 @@ struct FLVPacket {
         static let modifier: UInt8 = 7
     }
 
-    /// The packet type that comes after modifiers and the multitrack header.
+    /// The packet type after any modifiers. In a multitrack packet, it is the type in the multitrack header.
     let type: UInt8
     /// The codec's FourCC, such as `hvc1`.
     let fourCC: String

@@ -4,7 +4,7 @@ package import Media
 
 /// The body of a video message without its header (Adobe FLV 10.1, E.4.3; Enhanced RTMP v2, "Enhanced Video").
 package struct FLVVideo: Sendable {
-    /// The supported codecs. The raw value is Enhanced RTMP's name.
+    /// The supported codecs. The raw value is the codec's FourCC in Enhanced RTMP.
     package enum Codec: String, Sendable, CaseIterable {
         case avc = "avc1"
         case hevc = "hvc1"
@@ -83,7 +83,7 @@ package struct FLVVideo: Sendable {
         }
     }
 
-    /// A peer's FourCC in a form for logs.
+    /// A peer's FourCC for logs: characters other than ASCII letters, digits, `-` and `.` become `?`.
     static func printable(_ code: String) -> String {
         String(code.map { $0.isASCII && ($0.isLetter || $0.isNumber || "-.".contains($0)) ? $0 : "?" })
     }

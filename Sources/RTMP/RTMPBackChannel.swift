@@ -21,13 +21,13 @@ package struct RTMPBackChannel {
     private var waiting: [UInt8]
     private var received: Int
     private var acknowledged: Int
-    /// Number of bytes after which the server expects an acknowledgement (Adobe RTMP 1.0, 5.4.4). Until the server sets
+    /// Number of bytes after which the peer expects an acknowledgement (Adobe RTMP 1.0, 5.4.4). Until the peer sets
     /// this window, a common value is used.
     private var window = 2_500_000
     /// Replies to send, at most one message of each kind.
     private var owed: [RTMPMessage] = []
 
-    /// Creates a parser that continues where librtmp stopped reading.
+    /// Creates a parser that continues where librtmp, or the server's session, stopped parsing.
     package init(handover: RTMPSession.Handover) {
         self.init(
             parser: handover.parser, unread: handover.unread, receivedBytes: handover.receivedBytes,
@@ -54,7 +54,8 @@ package struct RTMPBackChannel {
     }
 
     /// Parses `bytes`. Invalid bytes end the parsing, and ``Answer/failure`` reports that. They do not end the output,
-    /// because media can be sent even if nothing is parsed. A message that is too long is skipped.
+    /// because media can be sent even if nothing is parsed. A message that is too long is skipped. `isCounted` must be
+    /// false for the bytes of ``unread()``, which the number of received bytes already includes.
     package mutating func take(_ bytes: [UInt8], isCounted: Bool = true) -> Answer {
         var answer = Answer()
         if isCounted { received += bytes.count }
@@ -80,9 +81,9 @@ package struct RTMPBackChannel {
         return owed
     }
 
-    /// Adds a reply. The reply replaces an older, unsent reply of the same kind. So a server that sends requests
-    /// without reading the replies cannot fill the memory. Nothing is lost: an acknowledgement counts all bytes since
-    /// the beginning of the connection.
+    /// Adds a reply. The reply replaces an older, unsent reply of the same kind. So a peer that sends requests without
+    /// reading the replies cannot fill the memory. An older acknowledgement is not needed, because each one counts all
+    /// bytes since the beginning of the connection.
     private mutating func owe(_ message: RTMPMessage) {
         owed.removeAll { $0.kind == message.kind }
         owed.append(message)

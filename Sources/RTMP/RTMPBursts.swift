@@ -5,8 +5,8 @@ internal import Media
 internal import Networking
 
 /// Lets connections share the chunks of a frame and of the audio before it. The headers and bodies are in one piece of
-/// memory. This memory is created once for all connections of a writer that are at the same position of their
-/// timelines.
+/// memory. This memory is created once for all connections of an `RTMPWriter` that need the same packets with the same
+/// time differences.
 ///
 /// After the first messages, the chunks contain nothing that is specific to a connection. So hundreds of connections
 /// send the same bytes, and hold one reference each instead of making their own headers. A connection that is behind
@@ -16,7 +16,7 @@ package struct RTMPBursts {
     struct Chunks {
         let bytes: SharedBytes
         /// The position of these chunks in a file, whose bytes the kernel sends without a copy; nil if there are too
-        /// few connections for a file.
+        /// few connections for a file, or if the file cannot be written.
         let place: SharedFile.Place?
     }
 

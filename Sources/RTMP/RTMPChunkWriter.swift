@@ -5,15 +5,15 @@ package import Networking
 
 /// Splits messages into chunks (Adobe RTMP 1.0, 5.3.1) and appends them to a buffer, payloads by reference.
 ///
-/// The first message of a chunk stream has a type-0 header. Later messages of the published stream have a type-1 header
-/// with a time difference. So they need the extended timestamp, which many servers handle wrong, only after a pause of
-/// 4.6 hours.
+/// The first message of each track has a type-0 header, and so has each message about the connection. Later messages of
+/// a track have a type-1 header with a time difference. So they need the extended timestamp, which many servers handle
+/// wrongly, only after a pause of 4.6 hours.
 package struct RTMPChunkWriter {
     /// The chunk size that was announced to the peer.
     static let chunkBytes = RTMPChunkSize.announced
     private static let extended: UInt32 = 0xFF_FFFF
 
-    /// The stream's ID, from the server's answer to `createStream`.
+    /// The ID of the message stream on which the stream is published or played.
     package let streamID: UInt32
     private var lastVideo: Int64?
     private var lastAudio: Int64?
@@ -22,9 +22,9 @@ package struct RTMPChunkWriter {
     /// A writer for a new connection.
     package init(streamID: UInt32) { self.streamID = streamID }
 
-    /// Appends the messages of a frame and of the audio before it as one piece, which other connections send, too.
-    /// `timeline` sets the times of the messages. Does nothing and returns false if `packets` are anything else, or if
-    /// the headers would be specific to this connection.
+    /// Appends the messages of a frame and of the audio before it as one piece of memory, which other connections send,
+    /// too. `timeline` sets the times of the messages. Does nothing and returns false if `packets` are anything else,
+    /// or if the headers would be specific to this connection.
     package mutating func append(
         _ packets: [EncodedPacket], on timeline: inout RTMPTimeline, sharing bursts: inout RTMPBursts,
         to buffer: inout OutboundBuffer
@@ -88,7 +88,7 @@ package struct RTMPChunkWriter {
         }
     }
 
-    /// Basic header, message header, extended timestamp and the first bytes of the body.
+    /// The basic header, the message header, the extended timestamp if there is one, and the message's prefix.
     private func header(_ message: RTMPMessage, isFirst: Bool, time: UInt32) -> SharedBytes {
         let isExtended = time >= Self.extended
         let headerBytes = (isFirst ? 12 : 8) + (isExtended ? 4 : 0)

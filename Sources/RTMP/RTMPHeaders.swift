@@ -4,16 +4,17 @@ package import Media
 
 /// The messages at the start and the end of a published stream.
 package enum RTMPHeaders {
-    /// `onMetaData` and each track's decoder configuration, all at time 0. For a server, `onMetaData` is preceded by
-    /// `@setDataFrame`, which tells the server to store it for players.
+    /// `onMetaData` and the decoder configuration of each track that needs one, all at time 0. For a server,
+    /// `onMetaData` is preceded by `@setDataFrame`, which tells the server to store it for players.
     package static func messages(for description: StreamDescription, isForPlayer: Bool = false) -> [RTMPMessage] {
         let body = metadata(description, isForPlayer: isForPlayer)
         let metadata = RTMPMessage(kind: .data, payload: SharedBytes(body))
         return [metadata] + [description.video, description.audio].compactMap { $0.flatMap(configuration) }
     }
 
-    /// The messages before the first packet of `track` with a new codec configuration, all at `timestamp`: `onMetaData`
-    /// of the whole `description`, which already has the new track, and the track's decoder configuration.
+    /// The messages before the first packet of `track` with a new codec configuration, all at `timestamp` in
+    /// milliseconds: `onMetaData` of the whole `description`, which already has the new track, and the track's decoder
+    /// configuration, if it needs one.
     package static func messages(
         of track: TrackDescription, in description: StreamDescription, at timestamp: Int64, isForPlayer: Bool = false
     ) -> [RTMPMessage] {

@@ -73,7 +73,7 @@ package struct RTMPInboundParser {
         }
     }
 
-    /// Maximum number of buffered bytes, for incomplete messages and a header, with the usual limits.
+    /// Maximum number of buffered bytes, for incomplete messages and a header, with the limits ``Limits/conversation``.
     static let maximumHeldBytes = Limits.conversation.heldBytes + headerBytes
     /// The size of a basic header, a message header and an extended timestamp, in bytes.
     private static let headerBytes = 3 + 11 + 4
@@ -96,7 +96,7 @@ package struct RTMPInboundParser {
     private var replay: [UInt8] = []
 
     /// Creates a parser that continues where another reader stopped, with the chunk size and the chunk streams of that
-    /// reader.
+    /// reader. The defaults are those of a new connection.
     init(chunkBytes: Int = RTMPChunkSize.initial, streams: [Int: ChunkStream] = [:], limits: Limits = .conversation) {
         self.chunkBytes = max(1, chunkBytes)
         self.streams = streams
@@ -160,8 +160,8 @@ package struct RTMPInboundParser {
         bytes.withUnsafeBufferPointer { streams[id]?.append($0) }
     }
 
-    /// The message of the chunk stream, if its body is complete. Messages about the chunks themselves are carried out
-    /// here.
+    /// Returns the message of the chunk stream `id`, if its body is complete and was not skipped. The messages Set
+    /// Chunk Size and Abort are carried out here and not returned.
     private mutating func complete(_ id: Int) throws(Malformed) -> Message? {
         guard let stream = streams[id], stream.received == stream.length else { return nil }
         discard(id)
@@ -260,7 +260,8 @@ extension RTMPInboundParser {
         return true
     }
 
-    /// The number in a basic header of one to three bytes, and the position of the message header (5.3.1.1).
+    /// The number in a basic header of one to three bytes, and the position of the message header (5.3.1.1); nil if
+    /// bytes are missing.
     private var chunkStreamID: (id: Int, end: Int)? {
         let low = Int(header[0] & 0x3F)
         if low > 1 { return (low, 1) }

@@ -4,8 +4,9 @@ internal import LibAV
 package import Media
 internal import Networking
 
-/// The login of Adobe's and Limelight's servers: the server closes the connection with a challenge, and on the next
-/// connection the response follows the application's name.
+/// The login of Adobe's and Limelight's servers, which takes up to three connections. The server refuses the first one,
+/// because a login is needed. The second one names the user after the application's name, and the server refuses it
+/// with a challenge. On the third one, the response follows the application's name.
 ///
 /// Neither login has a public specification. Both are implemented as in librtmp and FFmpeg (`rtmpproto.c`,
 /// `do_adobe_auth`, `do_llnw_auth`). The digest is MD5, a weak protection against eavesdroppers on plain `rtmp://`.
@@ -15,7 +16,7 @@ package struct RTMPLogin {
 
     private let url: RTMPURL
     private var phase = Phase.unasked
-    /// The client's nonce: eight hexadecimal digits, new for each response.
+    /// Returns the client's nonce: eight hexadecimal digits, new at each call.
     private let nonce: () -> String
 
     /// A login that has not begun. `nonce` returns eight hexadecimal digits, which are new at each call.
@@ -31,7 +32,7 @@ package struct RTMPLogin {
     }
 
     /// The text that the next connection adds to the application's name, if `message` requires a login; `nil` for other
-    /// messages. Throws if the server refuses the user of this login.
+    /// messages. Throws if the address has no user and password, or if the server refuses them.
     package mutating func answer(to message: RTMPStatusMessage) throws(OutputFailure) -> String? {
         guard let scheme = Self.scheme(in: message.text) else { return nil }
         guard let user = url.user, let password = url.password else {
@@ -57,7 +58,7 @@ package struct RTMPLogin {
         return text.contains("authmod=llnw") ? .llnw : nil
     }
 
-    /// Returns the `name=value` pairs after the question mark in `text`.
+    /// Returns the `name=value` pairs after the first question mark in `text`, up to the next white space.
     private static func fields(in text: String) -> [String: String] {
         let query = text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         let pairs = query.prefix { !$0.isWhitespace }.split(separator: "&").map {

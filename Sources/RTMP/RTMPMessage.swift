@@ -28,8 +28,8 @@ package struct RTMPMessage {
             }
         }
 
-        /// Whether the prefix has a composition time. AV1 frames have no composition time. For other codecs, a separate
-        /// packet type means a composition time of 0.
+        /// Whether the prefix has a composition time. Only coded frames have one, and AV1 frames do not. A composition
+        /// time of 0 is expressed by a packet type of its own.
         private static func hasTime(_ codec: FLVVideo.Codec, _ type: UInt8, _ time: Int32) -> Bool {
             type == FLVPacket.Kind.codedFrames && codec != .av1 && time != 0
         }
@@ -71,7 +71,7 @@ package struct RTMPMessage {
     }
 
     let kind: Kind
-    /// The message's time, in milliseconds since the connection's first message.
+    /// The message's time, in milliseconds since the connection's first packet.
     var timestamp: Int64 = 0
     var prefix = Prefix.none
     let payload: SharedBytes

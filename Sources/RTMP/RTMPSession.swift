@@ -7,19 +7,20 @@ package import Networking
 
 /// A librtmp session, from the handshake until the server has accepted the stream. Then relay takes over the socket.
 ///
-/// Every call blocks until the socket's timeouts expire, or until another thread shuts the socket down.
+/// ``connect()`` and ``publish()`` block until the server answers, a timeout of the socket expires, or another thread
+/// shuts the socket down.
 package final class RTMPSession {
     /// The state with which relay continues the conversation.
     package struct Handover {
         /// The ID of the message stream on which the stream is published or played.
         package let streamID: UInt32
-        /// The parser that continues where librtmp stopped reading.
+        /// The parser that continues where librtmp, or the server's session, stopped parsing.
         let parser: RTMPInboundParser
-        /// The bytes that librtmp received but did not parse.
+        /// The bytes that were received but not parsed.
         let unread: [UInt8]
         /// Number of bytes received so far.
         let receivedBytes: Int
-        /// The stream to which a player's commands refer; nil for a server.
+        /// The stream to which a player's commands refer; nil if the peer is a server.
         var running: RTMPRunningStream?
     }
 
@@ -103,9 +104,9 @@ package final class RTMPSession {
         try read("publish", until: { rtmp.pointee.m_bPlaying != 0 }) { _ in }
     }
 
-    /// Reads messages and passes them to librtmp, as `RTMP_ConnectStream` does, until `isDone` returns true. Stops when
-    /// the server sends an error, because the server will not change its answer, and stores the server's reason in
-    /// ``refusal``. `saw` is called with each other command.
+    /// Reads messages and passes them to librtmp, as `RTMP_ConnectStream` does, until `isDone` returns true. When the
+    /// server sends an error, stores the server's reason in ``refusal`` and throws, because the server will not change
+    /// its answer. `saw` is called with every other command.
     private func read(_ step: String, until isDone: () -> Bool, saw: ([UInt8]) -> Void) throws(OutputFailure) {
         var packet = RTMPPacket()
         while !isDone() {

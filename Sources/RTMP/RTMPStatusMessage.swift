@@ -3,7 +3,7 @@
 package import Media
 internal import Networking
 
-/// A server's `onStatus` or `_error` command about the stream (Adobe RTMP 1.0, 7.2.2 and 7.2.1).
+/// A server's `onStatus`, `_error` or `close` command (Adobe RTMP 1.0, 7.2.1 and 7.2.2).
 package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
     /// Whether the message ends the setup of the stream, because the server will not change its answer.
     package let isError: Bool
@@ -14,7 +14,7 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
     /// The `tcUrl` of a reconnect request, if the request has one.
     package let address: String?
 
-    /// Parses the AMF0 `command`; nil if it is another command.
+    /// Parses the AMF0 `command`; nil for other commands.
     init?(command: [UInt8]) {
         let values = AMF0Reader.values(command)
         guard let name = values.first?.text, ["onStatus", "_error", "close"].contains(name) else { return nil }

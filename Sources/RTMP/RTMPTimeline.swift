@@ -12,11 +12,11 @@ package struct RTMPTimeline {
     /// A clock that starts at the first packet.
     package init() {}
 
-    /// Whether the clock has started, with the first packet.
+    /// Whether the first packet has started the clock.
     package var hasBegun: Bool { origin != nil }
 
-    /// The timestamp for `packet` in milliseconds; advances the clock to it. Repeated calls for a packet return the
-    /// same timestamp.
+    /// The timestamp for `packet` in milliseconds; advances the clock to it. Another call for the last packet of a
+    /// track returns the same timestamp.
     package mutating func timestamp(of packet: EncodedPacket) -> Int64 {
         let decoding = packet.dtsNanoseconds.milliseconds
         let start = origin ?? decoding
@@ -84,6 +84,7 @@ extension RTMPTimeline {
 }
 
 extension Int64 {
-    /// Nanoseconds as milliseconds, rounded down. Rounding down in several steps gives the same result.
+    /// Nanoseconds as milliseconds, rounded down. If the nanoseconds were rounded down before, the result is the same
+    /// as with a single rounding.
     fileprivate var milliseconds: Int64 { self >= 0 ? self / 1_000_000 : (self - 999_999) / 1_000_000 }
 }

@@ -25,8 +25,9 @@ package struct RTMPTransport: Sendable, Equatable {
         self.proxy = proxy
     }
 
-    /// Removes the transport's options from `options`: `tls=insecure`, `tls-ca=FILE`, `proxy=URL` and `enhanced=yes`.
-    /// Missing options have the values in `standard`. `isSecure` is whether the address is `rtmps://`.
+    /// Removes the transport's options from `options`: `tls=insecure`, `tls-ca=FILE`, `proxy=URL`, and `enhanced=yes`
+    /// or `enhanced=no`. Missing options have the values in `standard`. `isSecure` is whether the address is
+    /// `rtmps://`.
     package init(
         taking options: inout OptionList, standard: RTMPTransport = RTMPTransport(), isSecure: Bool
     ) throws(AddressError) {

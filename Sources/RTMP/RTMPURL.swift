@@ -58,7 +58,8 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
         password = other.password
     }
 
-    /// The address without user, password and query, and with at most two characters of the key.
+    /// The address without user, password and query, and with at most two characters of the key, or of the stream's
+    /// name in an address without a key.
     package var description: String {
         let app = app.prefix { $0 != "?" }
         let name = key.isEmpty ? URLParts.masked(String(app)) : "\(app)/\(URLParts.masked(key))"
@@ -85,10 +86,12 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
         return app.contains("?") ? "\(app)&\(query)" : "\(app)?\(query)"
     }
 
-    /// The stream name in `publish`: the key and the query, from which servers read tokens.
+    /// The stream name in `publish`: the key and the query, from which servers read tokens; empty in an address without
+    /// a key.
     package var playPath: String { key.isEmpty ? "" : query.map { "\(key)?\($0)" } ?? key }
 
-    /// Replaces every secret of this address in `text`.
+    /// Replaces every secret of this address in `text` by `***`. A query value of fewer than four characters is
+    /// replaced only as a part of the whole query.
     package func masking(_ text: String) -> String {
         var masked = text
         let tokens = (query ?? "").split(separator: "&").flatMap { pair in
@@ -105,8 +108,8 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
 
 extension RTMPURL {
     /// The same stream at the server in `reference`, a `tcUrl` that can be relative to the `tcUrl` of this address
-    /// (Enhanced RTMP v2, "Reconnect Request"; RFC 3986, 4.2). `nil` if `reference` is not a `tcUrl`, or if the
-    /// connection uses TLS now and would not use it at that server.
+    /// (Enhanced RTMP v2, "Reconnect Request"; RFC 3986, 4.2). `nil` if `reference` is not a `tcUrl` or names a user,
+    /// or if the connection uses TLS now and would not use it at that server.
     package func redirected(to reference: String) -> RTMPURL? {
         if reference.isEmpty { return nil }
         let scheme = isSecure ? "rtmps" : "rtmp"

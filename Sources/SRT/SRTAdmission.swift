@@ -7,13 +7,14 @@ internal import Synchronization
 
 /// Decides during the handshake which receivers a listening output accepts.
 ///
-/// libsrt calls this on its receiving thread, which serves every socket of the port. Nothing here may therefore block.
+/// libsrt calls ``judge(_:from:on:)`` on its receiving thread, which serves every socket of the port. No method of this
+/// type may therefore block.
 package final class SRTAdmission: Sendable {
     private struct State {
         var callers = 0
         var rejections: UInt64 = 0
         var last: SRTRejection?
-        /// The warning about guessed stream IDs that must be logged next; nil if nothing must be logged.
+        /// The warning about guessed stream IDs or passphrases that must be logged next; nil if nothing must be logged.
         var warning: String?
         var handshakes = SRTHandshakes()
 
@@ -44,17 +45,17 @@ package final class SRTAdmission: Sendable {
     /// Sets the number of receivers that are on air. The code that accepts receivers calls this.
     package func setCallers(_ count: Int) { state.withLock { $0.callers = count } }
 
-    /// The number of rejected callers, and the reason for the last rejection.
+    /// The number of rejected callers, and the reason for the last rejection; nil before the first one.
     package var rejections: (count: UInt64, last: SRTRejection?) { state.withLock { ($0.rejections, $0.last) } }
 
-    /// Returns a sentence for the log if a network guesses stream IDs, at most once a minute.
+    /// Returns a sentence for the log if a network guesses stream IDs or passphrases, at most once a minute.
     package func takeWarning() -> String? { state.withLock { $0.warning.take() } }
 
     /// Records that the handshake of `socket` is complete. The code that accepts receivers calls this.
     package func connected(_ socket: SRTSocket) { state.withLock { $0.handshakes.complete(socket.handle) } }
 
-    /// Counts receivers whose handshakes failed after their requests were accepted: their passphrase is wrong. Returns
-    /// how many there were since the last call.
+    /// Counts receivers whose handshakes were not complete two seconds after their requests were accepted, which
+    /// usually means that their passphrase is wrong. Returns how many there were since the last call.
     package func countFailures() -> Int { countFailures(isConnected: SRTHandshakes.isConnected) }
 
     func countFailures(isConnected: (SRTSOCKET) -> Bool) -> Int {

@@ -6,9 +6,9 @@ package import Media
 ///
 /// libsrt's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a variable rate, so relay sets the rate. The set
 /// rate is the nominal rate of the transport stream or, if that is higher, the measured rate. The rate is measured over
-/// a quarter of the latency. If sending a keyframe takes longer than that, too little of the latency remains for
-/// retransmissions. With an average rate, libsrt dropped packets of the first keyframes at 10 % loss and a latency of
-/// 400 ms. The capacity above the set rate is used for retransmissions.
+/// a quarter of the latency, which is limited to the range from 50 ms to 1 s. If sending a keyframe takes longer than
+/// that, too little of the latency remains for retransmissions. With an average rate, libsrt dropped packets of the
+/// first keyframes at 10 % loss and a latency of 400 ms. The capacity above the set rate is used for retransmissions.
 ///
 /// Times are microseconds.
 package struct SRTBandwidth {
@@ -49,7 +49,7 @@ package struct SRTBandwidth {
     package init(_ description: StreamDescription, url: SRTURL) {
         nominal = Self.nominal(description)
         window = min(max(url.latencyMilliseconds / 4, 50), 1000) * 1000
-        peak = nominal * (window + Self.burst) / window  // applies until the rate is measured
+        peak = nominal * (window + Self.burst) / window  // counts like a measured rate
         input = peak
         isLimited = url.options[.maxbw] == nil
         adaptsInput = isLimited && url.options[.inputbw] == nil
@@ -105,8 +105,9 @@ package struct SRTBandwidth {
         windowBytes += Int64(bytes)
     }
 
-    /// Returns the stream's rate to set in libsrt, if the rate has changed by more than a tenth; otherwise nil. Must be
-    /// called each second. The rate is never below the nominal rate, because a still scene may end at any time.
+    /// Returns the stream's rate to set in libsrt, if the rate has changed by more than a tenth and relay sets the
+    /// rate; otherwise nil. Must be called each second. The rate is never below the nominal rate, because a still scene
+    /// may end at any time.
     package mutating func update() -> Int64? {
         recent = recent.suffix(Self.memory - 1) + [peak]
         peak = 0

@@ -21,11 +21,12 @@ package final class SRTInput: Sendable {
     package enum Event: Sendable, Equatable {
         /// The port is open and waits for a sender.
         case waiting
-        /// A connection from this IP address delivers a stream.
+        /// A transport stream arrives on the connection with the peer at this IP address.
         case connected(address: String, isEncrypted: Bool)
-        /// A caller from this IP address was accepted and then disconnected, for this reason.
+        /// The connection with the peer at this IP address was closed for this reason, because its stream cannot be
+        /// used.
         case refused(address: String, reason: String)
-        /// The connection has ended, for this reason.
+        /// The connection was closed for this reason: another sender took its place.
         case ended(reason: String)
         /// This many packets did not arrive in time and are missing in the stream.
         case dropped(packets: Int64)
@@ -65,7 +66,7 @@ package final class SRTInput: Sendable {
     /// Whether the input waits for callers. It waits without a time limit.
     package var isListening: Bool { url.mode == .listener }
 
-    /// The counters from libsrt, summed over all connections.
+    /// The statistics from libsrt: the counters, summed over all connections, and the state of the current connection.
     package var statistics: SRTInputStatistics {
         state.withLock { state in
             var statistics = state.connection?.statistics ?? SRTInputStatistics()
@@ -77,8 +78,9 @@ package final class SRTInput: Sendable {
     }
 
     /// Opens the next connection that delivers a transport stream, after closing the previous one. Returns nil if the
-    /// input was stopped. Blocks; a listening input blocks without a time limit. Throws if the port cannot be opened,
-    /// if the peer does not answer, or if the peer sends other data.
+    /// input was stopped. Blocks; a listening input blocks without a time limit, and refuses senders of other data.
+    /// Throws if the host's name cannot be resolved, if the port cannot be opened, or if the peer does not answer or
+    /// sends no transport stream.
     package func connect() throws(OutputFailure) -> SRTConnection? {
         retire()
         while !hasEnded {
@@ -162,7 +164,8 @@ package final class SRTInput: Sendable {
 // MARK: Listening and connecting
 
 extension SRTInput {
-    /// Returns the connection of the next sender; nil if no sender connected within a tenth of a second.
+    /// Opens the port if it is not open. Returns the connection of the next sender; nil if no sender connected within a
+    /// tenth of a second.
     private func awaitCaller() throws(OutputFailure) -> SRTConnection? {
         if state.withLock({ $0.registration == nil }) {
             guard let address = try resolve().first else { return nil }

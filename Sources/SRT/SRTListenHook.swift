@@ -4,8 +4,8 @@ internal import CSRT
 internal import Glibc
 internal import Networking
 
-/// The reason why a caller was rejected. The raw value is 1000 plus the corresponding HTTP status (libsrt's
-/// `access_control.h`).
+/// The reason why a caller was rejected. The raw value is the code for it in libsrt's `access_control.h`, which in most
+/// cases is 1000 plus the corresponding HTTP status.
 package enum SRTRejection: Int32, Sendable {
     /// The maximum number of callers is already connected.
     case overload = 1402
@@ -17,7 +17,7 @@ package enum SRTRejection: Int32, Sendable {
     case conflict = 1409
     /// The caller requests a file transfer.
     case notSupported = 1415
-    /// Too many callers from the same network requested streams that do not exist here.
+    /// Too many wrong stream IDs or passphrases came from the caller's network.
     case tooMany = 1429
     /// The options of the stream could not be set on the connection.
     case internalError = 1500
@@ -31,8 +31,8 @@ struct SRTCall {
     let streamID: String
 }
 
-/// Decides about each caller at a listening socket. libsrt calls this on its receiving thread, which serves every
-/// socket of the port, so it must not block. libsrt may call it several times for the same caller.
+/// Decides about each caller at a listening socket. libsrt calls ``judge`` on its receiving thread, which serves every
+/// socket of the port, so ``judge`` must not block. libsrt may call it several times for the same caller.
 final class SRTListenHook: Sendable {
     /// Returns nil to accept the caller, or the reason for the rejection. libsrt still checks the passphrase of an
     /// accepted caller.

@@ -5,8 +5,8 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// One port on which senders connect to relay. Their stream IDs decide which stream a sender delivers. May be used on
-/// any thread.
+/// One port on which senders connect to relay. The stream ID of a sender decides which stream it delivers. May be used
+/// on any thread.
 final class SRTListener: Sendable {
     private struct State {
         var receptions: [SRTReception] = []
@@ -61,8 +61,8 @@ final class SRTListener: Sendable {
         acceptLater()
     }
 
-    /// Starts to receive a stream on the port. Throws if the port already has a stream with the same stream ID, or has
-    /// other shared options.
+    /// Starts to receive a stream on the port. Throws if the port already has a stream with the same stream ID, or
+    /// already has one without a stream ID as this one is, or if its shared options are different.
     func add(_ reception: SRTReception) throws(OutputFailure) {
         let url = reception.url
         guard Self.shared(url) == options else {
@@ -95,7 +95,7 @@ final class SRTListener: Sendable {
     var rejections: UInt64 { state.withLock { $0.rejections } }
 
     /// Returns the stream that a caller with the stream ID `asked` may send. It is the stream with this ID, or else a
-    /// stream that accepts any ID.
+    /// stream that accepts any ID; nil if there is neither.
     private func reception(for asked: SRTStreamID) -> SRTReception? {
         let receptions = state.withLock { $0.receptions }
         // All streams are compared, so that the time that this takes does not reveal which one matches.
@@ -138,7 +138,7 @@ extension SRTListener {
         queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.accept() }
     }
 
-    /// Takes connected callers from libsrt and reports messages, again and again on the listener's queue, until the
+    /// Takes connected callers from libsrt and reports messages. Runs every 20 ms on the listener's queue until the
     /// port is closed.
     private func accept() {
         guard let socket = state.withLock({ $0.socket }) else { return }

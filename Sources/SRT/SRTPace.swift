@@ -12,7 +12,7 @@ package struct SRTPace {
     /// Creates the state before the first message.
     package init() {}
 
-    /// The latest source time that was returned.
+    /// The earliest source time that the next message can get. It is the time of the last message or later.
     package var newest: Int64 { last }
 
     /// Starts to spread the following messages over the time `spread` after `now`. With 0 they are not spread.

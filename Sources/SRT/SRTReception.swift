@@ -42,7 +42,8 @@ final class SRTReception: Sendable {
         return nil
     }
 
-    /// Makes `connection` the stream's current sender. Returns false if another caller has become the sender meanwhile.
+    /// Makes `connection` the stream's current sender. Returns false if another caller has become the sender meanwhile,
+    /// or if the stream is cancelled.
     func offer(_ connection: SRTConnection) -> Bool {
         let (isAccepted, former) = state.withLock { state -> (Bool, SRTConnection?) in
             guard mayBeTaken(state) else { return (false, nil) }

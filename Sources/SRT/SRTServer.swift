@@ -56,7 +56,8 @@ package final class SRTServer: Sendable {
 
     /// Starts to receive the stream of the listening input at `url`. `address` is the local address that the host in
     /// `url` stands for. If this opens the port, `notice` is called with messages about the port for an operator, on
-    /// any thread. Throws if the port cannot be opened, or if the server already receives this stream.
+    /// any thread. Throws if the port cannot be opened, if its other inputs have other shared options, or if the server
+    /// already receives this stream.
     func receive(
         _ url: SRTURL, at address: HostAddress, notice: @escaping @Sendable (String) -> Void
     ) throws(OutputFailure) -> Registration {

@@ -20,7 +20,7 @@ extension SRTSocket {
         case ended
     }
 
-    /// Makes calls of ``receive(into:)`` block. The socket must be connected.
+    /// Makes calls of ``receive(into:)`` block for up to 100 ms. The socket must be connected.
     func prepareToReceive() {
         set(SRTO_RCVTIMEO, Self.receiveTimeout)
         set(SRTO_RCVSYN, true)
@@ -47,7 +47,7 @@ extension SRTSocket {
         return String(decoding: text.prefix(Int(length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The IP address of the peer, for the log.
+    /// The IP address of the peer, for the log; `?` if it is not known.
     var peerAddress: String {
         var storage = sockaddr_storage()
         var length = CInt(MemoryLayout<sockaddr_storage>.size)

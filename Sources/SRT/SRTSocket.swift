@@ -7,8 +7,8 @@ package import Media
 package import Networking
 internal import Synchronization
 
-/// Owns one non-blocking SRT socket. `srt_close` may block, so each close runs on its own thread, for which no other
-/// thread waits.
+/// Owns one SRT socket. Sending, connecting and accepting do not block. `srt_close` may block, so each close runs on
+/// its own thread, for which no other thread waits.
 package final class SRTSocket: Sendable {
     /// The result of sending a message.
     package enum Outcome: Equatable {
@@ -31,7 +31,7 @@ package final class SRTSocket: Sendable {
 
     /// The size of the receive buffer (`SRTO_RCVBUF`) in bytes. It holds as many packets as libsrt's default flow
     /// window (`SRTO_FC`), which is enough for 20 Mbit/s with a latency of 12 s. libsrt allocates memory only for data
-    /// that it actually buffers. Its default of 8192 packets would be too small from a latency of 4 s on.
+    /// that it actually buffers. At that rate, its default of 8192 packets would be too small from a latency of 4 s on.
     private static let receiveBuffer: CInt = 25_600 * 1472
 
     /// The maximum time for which opening a port waits while another socket is still closing that port.
@@ -133,7 +133,7 @@ package final class SRTSocket: Sendable {
     private static var lastError: String { String(cString: srt_getlasterror_str()) }
 
     /// Closes the socket once, without blocking. Calls `completion` on any thread when libsrt has closed the socket and
-    /// the peer was informed.
+    /// the peer was informed. A second call calls `completion` at once.
     package func close(_ completion: @escaping @Sendable () -> Void) {
         guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return completion() }
         let work: @Sendable () -> Void = { [handle, hook] in
@@ -152,7 +152,7 @@ package final class SRTSocket: Sendable {
 // MARK: Connecting
 
 extension SRTSocket {
-    /// Binds the socket to the local `address`, if the socket needs a local address.
+    /// Binds the socket to the local `address`.
     package func bind(to address: HostAddress, url: SRTURL) throws(OutputFailure) {
         let status = address.withSockaddr { srt_bind(handle, $0, Int32($1)) }
         guard status != SRT_ERROR else {
@@ -202,7 +202,8 @@ extension SRTSocket {
         return socket
     }
 
-    /// The state of the socket as libsrt reports it. A socket that is ready may be connected, or may have failed.
+    /// The state of the socket as libsrt reports it. It tells whether a socket that has become ready is connected or
+    /// has failed.
     package var condition: Condition {
         switch srt_getsockstate(handle) {
         case SRTS_CONNECTED: .connected
@@ -287,7 +288,7 @@ extension SRTSocket {
     }
 
     /// The number of loss reports from the receiver since the connection began, plus the number of packets that libsrt
-    /// dropped before it sent them.
+    /// dropped before it sent them; 0 without a connection.
     package var losses: Int64 {
         statistics().map { $0.totals.reportsReceived + $0.totals.packetsDropped } ?? 0
     }

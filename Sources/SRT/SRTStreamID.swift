@@ -19,13 +19,14 @@ package struct SRTStreamID: Equatable {
     var host: String?
     /// The value of the key `s`, which the caller chooses for its own log.
     var session: String?
-    /// The value of the key `m`: the direction that the caller requests; nil if the key is missing.
+    /// The value of the key `m`: the direction that the caller requests; nil if the key is missing or has another
+    /// value.
     var mode: Mode?
     /// Whether the caller requests live media, and not a file. The key `t` tells this.
     var isStream = true
 
-    /// Parses `text`. If it does not follow the rules, the whole text is the name of the stream. Unknown keys are
-    /// ignored.
+    /// Parses the first 512 bytes of `text`. If the text does not begin with `#!::`, it is the name of the stream.
+    /// Unknown keys, and parts that are not pairs, are ignored.
     package init(_ text: String) {
         let prefix = "#!::"
         let bounded = String(decoding: text.utf8.prefix(Self.maximumBytes), as: UTF8.self)

@@ -42,13 +42,14 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     package let mode: Mode
     /// The maximum number of receivers of a listening output.
     package let maximumCallers: Int
-    /// Whether a second sender to a listening input replaces the first one.
+    /// Whether a second sender to a listening input replaces the first one at any time, and not only when the first one
+    /// is silent.
     package let takesOver: Bool
     let options: [SRTOption: SRTOptionValue]
     /// The local address of a connection; nil if the URL does not set one. Its port is 0 if only the address is set.
     package let local: HostAddress?
 
-    /// Whether the input at this address and the input at `other` receive the same stream.
+    /// Whether this address and `other` have the same stream ID, or both have none.
     package func hasSameStream(as other: SRTURL) -> Bool { SRTReception(self).wanted == SRTReception(other).wanted }
 
     /// Whether the input at this address and the input at `other` may share a port.
@@ -95,7 +96,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     /// Shows only the description without secrets in `dump` and mirrors.
     package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
-    /// The stream ID that is sent to the peer, or that callers must send.
+    /// The stream ID that is sent to the peer, or that callers must send; nil if the address sets none.
     package var streamID: String? {
         if case .text(let text)? = options[.streamid] { text } else { nil }
     }
@@ -132,9 +133,9 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         return HostAddress.any(port: port).first { $0.family == remote.family }
     }
 
-    /// The settings on which a listener's UDP socket depends: the local address and some options. If callers of a
-    /// closed listener are still connected, a new listener can open the same port if this value is the same for
-    /// both, because libsrt then lets them share the UDP socket.
+    /// The settings on which a listener's UDP socket depends: the local address and some options. While callers of a
+    /// closed listener are still connected, a new listener can open the same port only if it has the same settings,
+    /// because libsrt then lets both share the UDP socket.
     package var listeningSocket: String {
         let shared = [SRTOption.ipttl, .iptos, .mss, .ipv6only].map { option in
             options[option].map { "\(option.rawValue)=\($0)" } ?? ""

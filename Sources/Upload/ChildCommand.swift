@@ -28,7 +28,8 @@ package struct ChildCommand: Sendable {
     /// How long the program may run before it is ended.
     var limit: Duration
 
-    /// How many bytes of a program's standard output are kept, and as many of its standard error: the last ones.
+    /// How many bytes are kept of a program's standard output, and also of its standard error. These are the last
+    /// bytes.
     private static let mostBytes = 16 << 10
     /// How long a program may take to end after SIGTERM before it gets SIGKILL; rclone takes up to a second.
     private static let grace = Duration.seconds(1)

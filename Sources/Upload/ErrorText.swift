@@ -4,8 +4,8 @@
 enum ErrorText {
     private static let longest = 300
 
-    /// Returns the last line of `errors` that is not empty, without rclone's timestamp and without possible secrets.
-    /// The line is cut off after 300 characters.
+    /// Returns the last line of `errors` that is not empty, without rclone's timestamp and without possible secrets in
+    /// addresses. The line is cut off after 300 characters.
     static func of(_ errors: String) -> String {
         let lines = errors.split(whereSeparator: \.isNewline).map { $0.trimmingPrefix { $0.isWhitespace } }
         guard let last = lines.last(where: { !$0.isEmpty }) else { return "" }

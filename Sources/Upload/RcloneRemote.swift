@@ -6,7 +6,7 @@ package import Media
 package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
     /// The remote with its colon, such as `archive:` or, for a backend without configuration, `:local:`.
     let remote: String
-    /// The path on the remote, without a slash at the end; can be empty.
+    /// The path on the remote, without a slash at the end unless the path is `/`; can be empty.
     private(set) var path: String
 
     /// Reads `text`; throws a sentence if it is invalid.

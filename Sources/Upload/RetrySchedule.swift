@@ -69,8 +69,8 @@ struct RetrySchedule {
     /// Returns how long the wait for all files still lasts, counted from `now`; nil if that wait is over.
     func pause(at now: Int64) -> Duration? { gate > now ? .nanoseconds(gate - now) : nil }
 
-    /// Returns how long to wait from `now` until the next failed file can be tried, at least 0; nil if no file has
-    /// failed.
+    /// Returns how long to wait from `now` until the next file that failed or was postponed can be tried, at least 0;
+    /// nil if there is no such file.
     func rest(at now: Int64) -> Duration? {
         entries.values.map(\.due).min().map { $0 > now ? .nanoseconds($0 - now) : .zero }
     }

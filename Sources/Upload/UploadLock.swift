@@ -5,7 +5,7 @@ internal import Catalogue
 internal import Glibc
 internal import SystemPackage
 
-/// Makes sure that only one file of a channel is uploaded at a time, even by several processes.
+/// Makes sure that only one file of a channel in a directory is uploaded at a time, even by several processes.
 ///
 /// The lock is an advisory lock on an open file. Each program that is run for an upload inherits the file as its
 /// standard input. So if a program continues after relay was killed, the program keeps the lock until it ends, and the

@@ -22,7 +22,8 @@ package struct UploadStatus: Sendable, Codable, Equatable {
     package var failingSeconds: Double?
     /// Number of files that an operator gave up since the uploader was created.
     package var givenUpFiles = 0
-    /// The reason for the last failure of a try; nil if another try has succeeded since then.
+    /// The reason for the last failure of a try; nil if another try has succeeded since then, or if an operator has
+    /// given up the last file that failed.
     package var lastError: String?
 
     /// The status of an uploader that has done nothing yet.

@@ -79,7 +79,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         queue = DispatchQueue(label: "relay.upload.\(self.channel)", qos: .utility)
     }
 
-    /// Starts to upload the files that are waiting. Returns at once.
+    /// Starts to upload the files that are waiting, and later files as they come. Returns at once.
     package func start() {
         waker.yield()
         state.withLock { state in
@@ -300,8 +300,9 @@ extension Uploader {
             metadata: ["segment": "\(segment.name)", "bytes": "\(segment.bytes)"])
     }
 
-    /// Records a failed or postponed try, and logs it; a cause that was logged before is logged at debug level only. If
-    /// a file has failed for longer than ``alarmTime``, this is logged as an error once.
+    /// Records a failed or postponed try, and logs it. A failure with the same cause as the last one is logged at debug
+    /// level only, and so is a file that is postponed again. If a file has failed for longer than ``alarmTime``, this
+    /// is logged as an error once.
     private func note(_ failure: DeliveryFailure, of name: String?) {
         let (text, now) = (failure.description, clock.now)
         let metadata: Logger.Metadata = name.map { ["segment": "\($0)"] } ?? [:]

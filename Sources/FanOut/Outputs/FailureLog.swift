@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// Decides which failed attempts of an output are logged: the first failure of each kind, and then one failure a minute
-/// with the number of failures. When the output has stayed on air, this begins again.
+/// Decides which failed attempts of an output are logged: the first failure of each kind at each step, and then one
+/// failure a minute with the number of failures. When the output has stayed on air, this begins again.
 ///
 /// Times are monotonic nanoseconds. Only one thread at a time may use it.
 struct FailureLog: Sendable {

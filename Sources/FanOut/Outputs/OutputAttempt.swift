@@ -11,7 +11,7 @@ package enum AttemptEvent: Sendable {
     case accepted
     /// The attempt listens, but no receiver is connected: the first one has not come, or the last one has left.
     case awaitsCallers
-    /// The peer sent a message that an operator should see. The text contains no secrets.
+    /// The attempt has a message for an operator, for example one from the peer. The text contains no secrets.
     case notice(String)
     /// A receiver of this attempt can begin or continue only at a keyframe. The output may wait for the next regular
     /// keyframe before it requests one, see ``KeyframePatience``.
@@ -29,7 +29,7 @@ package enum AttemptEvent: Sendable {
     case reconnectRequested(address: String?)
     /// The attempt failed and has ended.
     case failed(OutputFailure)
-    /// The attempt ends and has closed its listening socket. Its connections may still last for a while.
+    /// The attempt ends and does not listen any more. Its connections may still last for a while.
     case stoppedListening
     /// The attempt has sent all queued packets and closed its session.
     case drained
@@ -62,16 +62,16 @@ package protocol OutputAttempt: AnyObject, Sendable {
 
 /// The totals of what an attempt has sent and of what it has dropped.
 package struct AttemptProgress: Sendable, Equatable {
-    /// The number of bytes that were passed to the network, headers included.
+    /// The number of bytes that were passed to the network or written to files, headers included.
     package var bytes: UInt64 = 0
-    /// The number of frames that were completely passed to the network.
+    /// The number of frames that were completely passed to the network or written to files.
     package var frames: UInt64 = 0
-    /// Packets that the attempt took from the output's queue but that did not reach one of its several receivers. They
-    /// were dropped, or were still waiting when that receiver left.
+    /// Packets that the attempt took from the output's queue but that did not reach the receiver, or one of several
+    /// receivers. They were dropped, or were still waiting when the connection ended.
     package var drops = DropCounts()
     /// The number of frames that the attempt took from the output's queue and that were neither passed to the network
-    /// nor dropped yet. If the attempt ends, they count as dropped. With several receivers, a frame counts once for
-    /// each receiver for which it waits.
+    /// or written to files, nor dropped yet. If the attempt ends, they count as dropped. With several receivers, a
+    /// frame counts once for each receiver for which it waits.
     package var waitingFrames = 0
     /// Numbers that only some protocols have.
     package var details = OutputDetails()

@@ -13,7 +13,8 @@ internal import Media
 struct OutputAttempts {
     /// What happens to new packets, and which attempts exist.
     enum Phase {
-        /// There is no attempt. New packets wait in the queue. Next phases: `connecting`, `paused`, `ended`.
+        /// No attempt is on air or connecting. New packets wait in the queue. Next phases: `connecting`, `paused`,
+        /// `ended`.
         case idle
         /// The attempt is connecting and has reached `step`. New packets wait in its queue until the peer accepts. Next
         /// phases: `live`, `idle`, `paused`, `ended`.
@@ -135,8 +136,9 @@ extension OutputAttempts {
     }
 
     /// Records that the peer accepted the stream at `now`. Returns the attempt that is now on air, and the packets that
-    /// the output missed while it was off air. `missed` is nil if the output still waits for a keyframe;
-    /// ``tookKeyframe()`` returns the missed packets then.
+    /// the output missed while it was off air; nil if no attempt is connecting. `missed` is nil if the output is on air
+    /// for the first time. It is also nil if the output still waits for a keyframe; ``tookKeyframe()`` returns the
+    /// missed packets then.
     mutating func goLive(at now: Int64) -> (lane: OutputLane, missed: DropCounts?)? {
         guard case .connecting(let lane, _) = phase else { return nil }
         phase = .live(lane, nil)

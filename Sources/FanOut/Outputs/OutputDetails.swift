@@ -56,7 +56,8 @@ package struct OutputDetails: Sendable, Equatable {
         set { numbers[number.key] = newValue }
     }
 
-    /// The connection's round-trip time in milliseconds; nil if the protocol does not report it.
+    /// The connection's round-trip time in milliseconds; nil if the protocol does not report it, or before it was
+    /// measured.
     package var roundTripMilliseconds: Double? { srt?.moment?.roundTripMilliseconds ?? connectionRoundTrip }
 }
 

@@ -113,7 +113,8 @@ package final class OutputSet: Sendable {
         return Set(outputs.flatMap { [$0.primary, $0.backup].compactMap(\.self) }.map { $0.displayAddress })
     }
 
-    /// Adds an output. If the program is running, the output connects at once and begins at the next keyframe.
+    /// Adds an output. If the program is running, the output connects at once, unless it must wait for the place of a
+    /// removed output, and begins at the next keyframe.
     package func add(_ definition: OutputDefinition) throws(OutputSetError) {
         try change { (state) throws(OutputSetError) in
             guard !state.outputs.contains(where: { $0.name == definition.name }) else {
@@ -156,8 +157,8 @@ package final class OutputSet: Sendable {
         leave(output)
     }
 
-    /// Logs that an output that was added does not carry the rotation of its video. Called without the lock, because
-    /// the log can block.
+    /// Logs a warning if the video of an added output is rotated, because outputs do not carry the rotation. Called
+    /// without the lock, because the log can block.
     private func warnOfRotation(_ definition: OutputDefinition) {
         guard stream(of: definition.rendition)?.description.video?.displayMatrix != nil else { return }
         logger.warning(

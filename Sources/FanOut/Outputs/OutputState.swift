@@ -12,8 +12,8 @@ package enum OutputState: Sendable, Equatable {
     case waiting
     /// The peer accepted the stream, and the output has been on air since `since` (monotonic nanoseconds).
     case live(since: Int64)
-    /// The program is over. The output sends its queued packets, but not longer than until `deadline` (monotonic
-    /// nanoseconds).
+    /// The program is over, or the output was removed. The output sends its queued packets, but not longer than until
+    /// `deadline` (monotonic nanoseconds).
     case draining(deadline: Int64)
     /// The last attempt failed because of `cause`. The output waits until `until` (monotonic nanoseconds) before the
     /// next attempt.

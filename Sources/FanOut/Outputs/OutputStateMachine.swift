@@ -8,8 +8,8 @@ package import Media
 /// Each attempt has a number. Events of an attempt that is over, or of its timer, are ignored, so late callbacks do no
 /// harm.
 ///
-/// Transitions: `idle → connecting → live → draining → stopped`. A failure leads from `connecting` or `live` to
-/// `backingOff`, `refused` or `givenUp`. When the wait has passed, or when an operator asks for a retry, the output
+/// Transitions: `idle → connecting → live → draining → stopped`. A failure leads from `connecting`, `waiting` or `live`
+/// to `backingOff`, `refused` or `givenUp`. When the wait has passed, or when an operator asks for a retry, the output
 /// returns to `connecting`. `pause` leads to `paused`, and `resume` leads from `paused` to `connecting`. `finish` leads
 /// to `draining` or `stopped`. `stop` leads from any state to `stopped`. An output that listens is `waiting` while no
 /// receiver is connected.
@@ -44,7 +44,7 @@ package struct OutputStateMachine: Sendable {
         case pause(at: Int64)
         /// An operator puts the output on air again.
         case resume
-        /// The program is over, and the output must end cleanly by `deadline`.
+        /// The program is over or the output was removed, and the output must end cleanly by `deadline`.
         case finish(deadline: Int64)
         /// The attempt has sent all queued packets and closed its session.
         case drained(attempt: Int)
@@ -284,9 +284,8 @@ extension OutputStateMachine {
         return [.open] + nextAttempt()
     }
 
-    /// Ends the output cleanly. If the program ends while the output's first attempt is still connecting, this attempt
-    /// may continue until the deadline, unless it only waits for receivers. An output that was on air before and is not
-    /// on air now ends at once.
+    /// Ends the output cleanly. If the output was never on air and an attempt is connecting, this attempt may continue
+    /// until the deadline, unless it only waits for receivers. In every other state off air, the output ends at once.
     private mutating func finish(_ deadline: Int64) -> [Action] {
         let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
         switch (state, current) {

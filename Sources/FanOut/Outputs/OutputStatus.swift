@@ -14,7 +14,8 @@ package struct OutputStatus: Sendable, Codable {
     package var address: String
     /// The output's state.
     package var state: OutputState.Name
-    /// One of: the step of the current attempt, what the output waits for, the description of the last failure.
+    /// One of: the step of the current attempt, what the output waits for, the description of the last failure. Nil if
+    /// none of these applies, for example on air.
     package var detail: String?
     /// The time since the output went on air, in seconds; 0 if it is not on air.
     package var liveSeconds: Double
@@ -48,9 +49,11 @@ package struct OutputStatus: Sendable, Codable {
     /// The kind of the last failure; nil while the output is on air or waits for receivers, and before the first
     /// failure.
     package var cause: OutputFailure.Kind?
-    /// What an operator should check first after the last failure; nil if `detail` already says all that is known.
+    /// What an operator should check first after the last failure; nil if `detail` already says all that is known,
+    /// while the output is on air or waits for receivers, and before the first failure.
     package var hint: OutputFailure.Hint?
-    /// The round-trip time of the connection, in seconds; nil if the protocol does not measure it.
+    /// The round-trip time of the connection, in seconds; nil if the protocol does not measure it, or before it was
+    /// measured.
     package var roundTripSeconds: Double?
 }
 

@@ -7,8 +7,8 @@ internal import Synchronization
 
 /// Owns one live output for the output's whole life: its packet queue, its state and its attempts.
 ///
-/// The state machine runs on a serial dispatch queue on which no work blocks. Attempts do blocking work on queues of
-/// their own. Methods may be called on any thread.
+/// The state machine runs on a serial dispatch queue on which no work blocks; only the change to a candidate happens on
+/// the publishing thread. Attempts do blocking work on queues of their own. Methods may be called on any thread.
 package final class OutputSupervisor: PacketConsumer {
     let state: Mutex<OutputAttempts>
     /// The target queue of the dispatch queues of all outputs. It keeps hundreds of outputs that start at once from
@@ -128,8 +128,8 @@ package final class OutputSupervisor: PacketConsumer {
                 if !isQueued { hasDrops = true }
             }
             if hasDrops || hasKeyframe { event = lanes.noteDrops(at: clock.now) }
-            // The queue refuses frames while it waits for a keyframe, so it needs to be asked for `needsKeyframe` only
-            // after a drop.
+            // The queue refuses frames while it waits for a keyframe, so `needsKeyframe` must be read only after a
+            // drop.
             if hasDrops, lanes.server != nil, lanes.packets.needsKeyframe {
                 lanes.keyframes.wait(from: clock.now, isUrgent: lanes.packets.standsStill)
             }

@@ -24,7 +24,7 @@ actor HLSAttempt: EndingAttempt, PacketServer {
 
     /// The maximum time for opening the directory.
     private static let openTimeout = Duration.seconds(10)
-    /// The maximum time for writing one frame. After that the output counts as lost.
+    /// The maximum time for writing one packet, or the remaining data at the end. After that the output counts as lost.
     private static let writeTimeout = Duration.seconds(15)
 
     private let location: HLSLocation

@@ -19,7 +19,8 @@ package protocol OutputDestination: Sendable {
     /// Creates the target of the output `name` for this address. If the output listens, this call blocks until the port
     /// is open, and throws if the port cannot be opened.
     func target(name: String, with resources: OutputResources) throws(OutputFailure) -> any OutputTarget
-    /// Tests the address as far as possible without publishing anything. Blocks for at most 15 s.
+    /// Tests the address as far as possible without publishing anything. For a network address, blocks for at most 20
+    /// s; for a directory, blocks for as long as the file system does.
     func check(with resources: OutputCheckResources) -> OutputFinding
 }
 

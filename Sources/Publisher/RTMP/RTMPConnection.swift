@@ -21,7 +21,8 @@ actor RTMPConnection: QueueActor {
     /// The time without progress after which the connection counts as lost. The buffers take one or two seconds to
     /// fill, so a dead peer is detected within 15 s.
     static let stallTimeout = Duration.seconds(13)
-    /// The maximum wait for the peer to close the connection after the end of the stream was sent.
+    /// The maximum wait for the peer to close the connection after the end of the stream was sent. The wait is longer
+    /// as long as the peer has not acknowledged all data.
     private static let teardownTimeout = Duration.milliseconds(300)
     private static let teardownInterval = Duration.milliseconds(20)
     private static let measurementInterval = Duration.seconds(1)
@@ -202,7 +203,8 @@ extension RTMPConnection {
         return isAll
     }
 
-    /// Whether `packet` is sent on this connection. A text message is not sent before the first frame.
+    /// Whether `packet` is sent on this connection. Timed data other than AMF0 data and text marks is not sent, and a
+    /// text mark is not sent before the first audio or video packet.
     private func carries(_ packet: EncodedPacket) -> Bool {
         guard packet.track == .data else { return true }
         let codec = packet.description.codec
@@ -226,7 +228,7 @@ extension RTMPConnection {
         return true
     }
 
-    /// Adds pending replies to the server, such as ping responses, before the next packets.
+    /// Adds pending replies to the peer, such as ping responses, before the next packets.
     private func appendReplies() {
         for message in inbound.takeReplies() { chunks.append(message, to: &outbound) }
         owesReplies = false
@@ -380,8 +382,9 @@ extension RTMPConnection {
         finishLeaving()
     }
 
-    /// Waits for at most 300 ms for the peer to close the connection. Until then received data is read and discarded,
-    /// because closing a socket with unread data would reset the connection.
+    /// Waits for the peer to close the connection, for at most 300 ms or until all data is acknowledged, whichever is
+    /// later. Until then received data is read and discarded, because closing a socket with unread data would reset the
+    /// connection.
     private func finishLeaving() {
         guard phase == .leaving, let socket else { return }
         if outbound.isEmpty { socket.shutDown(CInt(SHUT_WR)) }

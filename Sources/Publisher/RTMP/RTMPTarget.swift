@@ -44,8 +44,8 @@ package struct RTMPTarget: OutputTarget {
     }
 
     /// Returns the target for a redirection to `address`, which is a `tcUrl` and may be relative. The stream key, the
-    /// credentials and the transport stay the same. Returns nil if the redirection would change from TLS to an
-    /// unencrypted connection.
+    /// credentials and the transport stay the same. Returns nil if `address` cannot be used, or if the redirection
+    /// would change from TLS to an unencrypted connection.
     package func redirected(to address: String) -> (any OutputTarget)? {
         url.redirected(to: address).map {
             RTMPTarget(url: $0, name: name, pool: pool, transport: transport, carriage: carriage)

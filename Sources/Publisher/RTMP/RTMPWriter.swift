@@ -57,8 +57,9 @@ final class RTMPWriter: PacketServer {
         if wakes.raise() { executor.queue.async { self.serveAll() } }
     }
 
-    /// Like ``wake()``, but a few connections send at once, on the calling thread. The call then waits for the work
-    /// that is on the writer's queue; this work is short, never blocks, and needs no lock of a program.
+    /// Like ``wake()``, but at most two connections send at once, on the calling thread; more connections are only
+    /// woken. If they send at once, the call waits for the work that is on the writer's queue; this work is short,
+    /// never blocks, and needs no lock of a program.
     func serveAtOnce() {
         guard connections.withLock({ $0.count }) <= Self.mostServedAtOnce else { return wake() }
         if wakes.raise() { executor.queue.sync { serveAll() } }

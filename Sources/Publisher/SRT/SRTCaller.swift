@@ -42,8 +42,8 @@ struct SRTCaller {
     /// the log, if there is something to log.
     mutating func noteDrops(at now: Int64) -> String? { drops.note(session.packets.drops, at: now).map(text) }
 
-    /// Ends the receiver's session with the cause `ending`, and counts the packets that were not sent as dropped.
-    /// Returns messages for the log. `others` is the number of receivers that remain on air.
+    /// Records that the receiver's session has ended with the result `ending`, and counts the packets that were not
+    /// sent as dropped. Returns messages for the log. `others` is the number of receivers that remain on air.
     mutating func leave(_ ending: SRTSession.Ending, others: Int) -> [String] {
         var notices = drops.leave(session.packets.drops).map { [text($0)] } ?? []
         let before = session.packets.drops

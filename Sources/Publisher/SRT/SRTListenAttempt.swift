@@ -117,8 +117,8 @@ extension SRTListenAttempt {
         post(after: Self.listenInterval) { $0.checkListener() }
     }
 
-    /// Logs refused receivers. The first ones are logged singly, later ones more and more rarely, because anyone can
-    /// connect.
+    /// Logs refused receivers. When four or more are known, only each doubling of their number is logged, because
+    /// anyone can connect.
     private func noteRejections() {
         if admission.countFailures() > 0 {
             let reason = "its passphrase is wrong, or it has one where none is asked for"

@@ -17,7 +17,7 @@ extension SRTSession {
     private static let probe: [UInt8] = [0x47, 0x1F, 0xFF, 0x10] + [UInt8](repeating: 0xFF, count: 184)
 
     /// The failure for a lost connection. libsrt gives no reason. It ends a connection when the peer closes it, or when
-    /// the peer sends nothing for 5 s.
+    /// the peer sends nothing for 5 s or the time that the address sets (`peeridletimeo`).
     var gone: OutputFailure {
         OutputFailure(.lost, step: "send", reason: "\(url): the receiver closed the connection or fell silent")
     }

@@ -151,8 +151,8 @@ actor SRTSession: QueueActor, CountedReceiver {
         }
     }
 
-    /// Closes the socket, after reading libsrt's statistics for the last time. Packets that were not passed to libsrt
-    /// count as lost.
+    /// Closes the socket, after reading libsrt's statistics for the last time. Frames that were taken from the queue
+    /// and not completely passed to libsrt count as lost.
     private func close(_ completion: @escaping @Sendable () -> Void) {
         guard phase != .closed else { return }
         phase = .closed

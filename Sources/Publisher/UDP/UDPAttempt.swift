@@ -11,11 +11,12 @@ internal import Synchronization
 /// One attempt to send an MPEG transport stream by UDP.
 ///
 /// UDP has no connections. The output is live as soon as there is a route to the address, and stays live whether or not
-/// there is a receiver. Errors of single datagrams are only counted. The attempt fails only if there is no route.
+/// there is a receiver. Datagrams that a host or a firewall refuses are only counted. The attempt fails if the name
+/// cannot be resolved, if there is no route, or if sending fails for another reason.
 actor UDPAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, connected, live, draining, closed }
 
-    /// The minimum time between two log messages about an absent receiver.
+    /// The minimum time between two log messages about lost datagrams.
     private static let noticeInterval = Duration.seconds(60)
     /// The time after which a datagram that the kernel did not accept is tried again. It is used only at the end of the
     /// stream.

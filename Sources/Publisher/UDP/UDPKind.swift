@@ -13,7 +13,8 @@ extension OutputKind {
 }
 
 extension OutputNumber {
-    /// The status number of UDP outputs that counts datagrams which the operating system did not accept.
+    /// The status number of UDP outputs that counts datagrams that the operating system did not accept or reported as
+    /// lost.
     static let sendErrors = OutputNumber(
         "send_errors", metric: "relay_output_send_errors_total", "UDP: datagrams that the system did not take.")
 }

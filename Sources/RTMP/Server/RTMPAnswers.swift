@@ -2,7 +2,7 @@
 
 /// Encodes the server's messages for the wire, each with a full header.
 struct RTMPAnswers {
-    /// The content of an `onStatus` or a `_result`.
+    /// The content of an `onStatus` or an `_error`, and a part of the answer to `connect`.
     struct Status {
         let level: String
         let code: String

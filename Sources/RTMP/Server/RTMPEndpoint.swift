@@ -34,8 +34,8 @@ final class RTMPEndpoint: Sendable {
         self.authorization = authorization
     }
 
-    /// Whether `request` names this stream, and has the key that players need. Comparing a wrong name or key of the
-    /// same length takes the same time as comparing the right one.
+    /// Whether `request` has this stream's direction and name, and the key that players need. Comparing a wrong name or
+    /// key of the same length takes the same time as comparing the right one.
     func matches(_ request: RTMPStreamRequest) -> Bool {
         let isSameRole = (request.action == .publish) == (url.role == .input)
         let isSameName = Self.isEqual(request.path, url.path)
@@ -53,7 +53,7 @@ final class RTMPEndpoint: Sendable {
         return difference == 0
     }
 
-    /// The publication that occupies the stream.
+    /// The publication that occupies the stream; nil if no client publishes it.
     var publication: RTMPPublication? { state.withLock { $0.publication } }
 
     /// Lets `publication` occupy the stream. Returns false if the stream is no longer received.
@@ -70,7 +70,8 @@ final class RTMPEndpoint: Sendable {
         state.withLock { if $0.publication === publication { $0.publication = nil } }
     }
 
-    /// Adds a player and returns true, if the limit allows it. ``leave()`` removes the player.
+    /// Adds a player, which ``leave()`` removes. Returns false and adds no player if the maximum is reached, or if the
+    /// stream is cancelled.
     func enter() -> Bool {
         state.withLock { state in
             guard !state.isCancelled, state.players < url.maximumPlayers else { return false }

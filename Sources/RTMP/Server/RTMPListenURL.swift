@@ -37,9 +37,10 @@ package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Cust
     /// The application with its instance, such as `live`.
     package let app: String
     let name: String
-    /// Whether a second publisher replaces the first.
+    /// Whether a second publisher replaces the first at any time, and not only when the first is silent; false for an
+    /// output.
     package let takesOver: Bool
-    /// Maximum number of players.
+    /// Maximum number of players; 0 for an input.
     package let maximumPlayers: Int
     let playKey: String?
 
@@ -83,7 +84,7 @@ package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Cust
         case no
     }
 
-    /// The address with at most two characters of the key, and without the players' key.
+    /// The address without its options. At most two characters of a received stream's key remain.
     package var description: String {
         let place = "\(isSecure ? "rtmps" : "rtmp")-listen://\(URLParts.bracketed(host)):\(port)"
         return "\(place)/\(app)/\(role == .input ? URLParts.masked(name) : name)"

@@ -13,7 +13,8 @@ final class RTMPListener: Sendable {
     private struct Connection {
         let channel: any Channel
         let network: ClientNetwork
-        /// Whether the connection has not named an existing stream yet.
+        /// Whether the connection waits for a request: it has not named an existing stream yet, or its last stream has
+        /// ended.
         var isWaiting = true
     }
 
@@ -184,7 +185,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Calls `ask` at once or, if the maximum number of decisions is in progress, as soon as one of them has ended.
+    /// Calls `ask` at once or, while the maximum number of decisions is in progress, puts it into a queue.
     /// ``decided()`` must be called after each call of `ask`.
     func decide(_ ask: @escaping @Sendable () -> Void) {
         let isTurn = state.withLock { state in
@@ -216,7 +217,7 @@ final class RTMPListener: Sendable {
     /// Counts a connection that the listener closes.
     func count(_ cause: RTMPServerStatus.Cause) { state.withLock { $0.closed[cause, default: 0] += 1 } }
 
-    /// The current and the refused connections.
+    /// The current connections, and the number of connections that the listener closed.
     var status: RTMPServerStatus.Listener {
         let (name, isSecure) = (name, isSecure)
         return state.withLock { state in
@@ -227,7 +228,8 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Starts to serve a stream. Returns false if a stream with the same role and name exists already.
+    /// Starts to serve a stream. Returns false if a stream with the same role and name exists already and `endpoint` is
+    /// not its successor.
     func add(_ endpoint: RTMPEndpoint) -> Bool {
         state.withLock { state in
             let url = endpoint.url
@@ -254,7 +256,8 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// The stream that `request` names. All streams are compared, so that the time does not depend on the match.
+    /// The stream that `request` names; nil if no stream matches. All streams are compared, so that the time does not
+    /// depend on the match.
     func endpoint(for request: RTMPStreamRequest) -> RTMPEndpoint? {
         let endpoints = state.withLock { $0.endpoints }
         return endpoints.filter { $0.matches(request) }.first
@@ -263,7 +266,7 @@ final class RTMPListener: Sendable {
     /// Completes when the port is closed; nil if the port was not open.
     var closing: EventLoopFuture<Void>? { opened.withLock { $0?.channel.closeFuture } }
 
-    /// Closes the port and all connections. Returns at once.
+    /// Closes the port and all connections except those of accepted players. Returns at once.
     func close() {
         opened.withLock { $0?.channel }?.close(promise: nil)
         let connections = state.withLock { $0.connections.values.map(\.channel) }

@@ -2,8 +2,8 @@
 
 package import Networking
 
-/// A player whose stream was accepted and that waits for `onMetaData`, the configurations and media. The program's
-/// output serves the player, and the server does not use the player's connection any more.
+/// A player whose request was accepted and that waits for `onMetaData`, the configurations and media. The program's
+/// output serves the player, and the server does not parse the player's messages any more.
 ///
 /// The owner sends the bytes of ``RTMPChunkWriter`` on the socket, without blocking; each player gets the same message
 /// bodies as a server of an RTMP output. As long as this object exists, it counts toward the maximum number of players.
@@ -52,15 +52,16 @@ extension RTMPServerSession {
 package enum RTMPPlayerCommand: Equatable, Sendable {
     /// Stop the stream.
     case stop
-    /// Pause or continue everything. Live media continues at the next keyframe.
+    /// Pause everything (true) or continue it (false). Live media continues at the next keyframe.
     case pause(Bool)
-    /// Pause or continue the video.
+    /// Continue the video (true) or pause it (false).
     case video(Bool)
-    /// Pause or continue the audio.
+    /// Continue the audio (true) or pause it (false).
     case audio(Bool)
 
-    /// Parses the AMF0 `command`, which came on message stream `stream`; nil if it is another command, or if it names
-    /// another stream than `running`. Nil in place of `running` means that each command refers to the stream on air.
+    /// Parses the AMF0 `command`, which came on message stream `stream`; nil for other commands, and for a command to
+    /// end another stream than `running`. Nil in place of `running` means that each command refers to the stream on
+    /// air.
     init?(command: [UInt8], on stream: UInt32, running: RTMPRunningStream?) {
         let values = AMF0Reader.values(command)
         // The command's flag (pause, video or audio) follows the transaction ID and a null.

@@ -11,13 +11,14 @@ package final class RTMPPublication: Sendable {
         case unpublished
         /// The connection ended without a command.
         case disconnected
-        /// The client violated the protocol, or the connection failed; the value is one sentence.
+        /// The client violated the protocol or did not read what the server sent, or the connection failed; the value
+        /// is the reason.
         case failed(String)
         /// The client sent nothing for this many seconds.
         case silent(seconds: Int64)
         /// Another client publishes the stream now.
         case takenOver
-        /// The server no longer receives the stream.
+        /// The server no longer receives the stream, or ``cancel()`` was called.
         case cancelled
 
         package var description: String {
@@ -54,7 +55,7 @@ package final class RTMPPublication: Sendable {
         self.control = control
     }
 
-    /// Number of bytes received on the connection.
+    /// Number of bytes received on the connection since the request to publish was accepted.
     package var receivedBytes: UInt64 { bytes.load(ordering: .relaxed) }
 
     /// Records received bytes. Bytes that arrive while reading is paused do not show that the client is alive.

@@ -12,9 +12,10 @@ package struct RTMPPublishedMessage: Sendable {
         case metadata([String: AMF0Value])
         /// Any other data message, such as `onTextData` or `onCuePoint`: its AMF0 body.
         case data(SharedBytes)
-        /// Media of an unsupported codec. It is reported once for each track.
+        /// Media of an unsupported codec, which the value names. It is reported once for audio and once for video.
         case unsupported(String)
-        /// Audio tracks other than the first, such as `audio track 2 (AAC)`. Each is reported once.
+        /// The tracks of an audio message that has only tracks other than the first, such as `audio track 2 (AAC)`. It
+        /// is reported only if one of these tracks is new.
         case otherTracks([String])
     }
 

@@ -67,14 +67,14 @@ package final class RTMPServer: Sendable {
     private let notice: @Sendable (String) -> Void
     private let warning: @Sendable (String) -> Void
     private let state = Mutex(State())
-    /// Locked while a port is opened, because the opening may have to wait until an earlier listener has closed this
-    /// port.
+    /// Locked while a port is opened. It is a lock of its own, because the opening may have to wait until an earlier
+    /// listener has closed this port.
     private let opening = Mutex<Void>(())
 
     /// A server without listeners. `notice` is called on any thread with messages for an operator, each one sentence
     /// without secrets; a hostile client can cause any number of them. `warning` is called with messages that must not
-    /// be lost among the notices; it is called at most once a minute by `clock`. No connection is accepted while
-    /// `reserve` forbids it.
+    /// be lost among the notices: that keys are guessed, at most once a minute by `clock`, and that `reserve` forbids
+    /// connections, at most once a minute. No connection is accepted while `reserve` forbids it.
     package init(
         limits: RTMPServerLimits = RTMPServerLimits(), clock: any MonotonicClock = SystemClock(),
         reserve: DescriptorReserve = .shared, notice: @escaping @Sendable (String) -> Void = { _ in },
@@ -87,12 +87,13 @@ package final class RTMPServer: Sendable {
         keys = StreamKeyGuard(clock: clock)
     }
 
-    /// The number of clients that requested an unknown stream, or presented a wrong key for a stream.
+    /// The number of requests for an unknown stream, or with a wrong key for a stream.
     package var wrongKeys: UInt64 { keys.wrongKeys }
 
     /// Receives the stream at `url`, which is an input, for `receiver`. `identity` is the certificate for a secure
-    /// address; all streams of a port use the certificate of the stream that opened the port. Blocks until the port is
-    /// open. Throws if the port cannot be opened, or if the stream is already received.
+    /// address; all streams of a port use the certificate of the stream that opened the port. Without `authorization`,
+    /// each client with the right key is accepted. Blocks until the port is open. Throws if the port cannot be opened,
+    /// if it is used with another TLS setting, or if the stream is already received.
     package func receive(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         receiver: any RTMPStreamReceiver
@@ -124,7 +125,7 @@ package final class RTMPServer: Sendable {
         return !others.isEmpty && others.allSatisfy { $0.offersOnly(leaving) }
     }
 
-    /// The current and the refused connections of all listeners.
+    /// The current connections of all listeners, and the number of connections that the listeners closed.
     package var status: RTMPServerStatus {
         let all = state.withLock { Array($0.listeners.values) }
         return RTMPServerStatus(listeners: all.map(\.status).sorted { $0.address < $1.address })
@@ -197,7 +198,7 @@ package final class RTMPServer: Sendable {
     static func failure(_ reason: String) -> OutputFailure { OutputFailure(.refused, step: "listen", reason: reason) }
 }
 
-/// Limits for a server's clients.
+/// Limits for the clients of each listener.
 package struct RTMPServerLimits: Sendable {
     /// The maximum number of connections that have not named an existing stream. A further connection replaces the
     /// oldest of them.
@@ -205,14 +206,15 @@ package struct RTMPServerLimits: Sendable {
     /// The maximum number of connections from one IPv4 address or IPv6 /64 network that have not named an existing
     /// stream.
     package var waitingPerNetwork = 128
-    /// The maximum number of connections in total. A further connection is closed.
+    /// The maximum number of connections in total, without those of accepted players. A further connection is closed.
     package var connections = 1024
     /// The maximum number of simultaneous decisions, because each decision can run a process. Further decisions wait in
     /// a queue.
     package var decisions = 32
     /// Time limit for the handshake, TLS included.
     package var handshakeTime = Duration.seconds(5)
-    /// Time limit from the connection, or from the end of a stream, to the next request to publish or play.
+    /// Time limit from the end of the handshake, or from the end of a stream, to the next request to publish or play.
+    /// It also limits the time in which a player reads the server's answer.
     package var requestTime = Duration.seconds(10)
     /// How long a request waits until its key is checked, if ten wrong keys came from the client's network within ten
     /// seconds. Together with ``waitingPerNetwork``, this time limits how fast keys can be guessed.

@@ -166,7 +166,8 @@ extension RTMPServerHandler {
         return loop.scheduleTask(in: .nanoseconds(time.inNanoseconds)) { work.value.1(work.value.0) }
     }
 
-    /// Closes the connection after `time`, in which the client can read its last message.
+    /// Closes the connection after `time`, in which the client can read its last message. By default, `time` is
+    /// ``RTMPServerLimits/refusalTime``.
     private func leave(because reason: String, _ cause: RTMPServerStatus.Cause, at time: Duration? = nil) {
         switch phase {
         case .leaving, .closed: return
@@ -293,7 +294,7 @@ extension RTMPServerHandler {
         takeLater()
     }
 
-    /// Processes the bytes that follow the client's request, after the caller has returned.
+    /// Processes the held bytes, after the caller has returned.
     private func takeLater() {
         guard let loop = context?.eventLoop, held.readableBytes > 0 else { return }
         let bound = NIOLoopBound(self, eventLoop: loop)

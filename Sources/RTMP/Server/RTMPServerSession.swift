@@ -39,7 +39,7 @@ package struct RTMPServerSession {
 
     /// The client violated the protocol or a limit.
     package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
-        /// One sentence that contains nothing that the client sent.
+        /// One sentence that contains no text of the client.
         package let description: String
     }
 
@@ -53,11 +53,12 @@ package struct RTMPServerSession {
         case playing
     }
 
-    /// Memory limits for a client until its stream is accepted.
+    /// Memory limits for a client that does not publish.
     static let greetingLimits = RTMPInboundParser.Limits(messageBytes: 64 << 10, heldBytes: 64 << 10, chunkStreams: 16)
     /// Memory limits for a publisher; a message's length has 24 bits.
     static let publisherLimits = RTMPInboundParser.Limits(messageBytes: 1 << 24, heldBytes: 17 << 20)
-    /// The maximum size of a command or data message, in bytes; longer messages are ignored.
+    /// The maximum size of a command or data message, in bytes. A longer data message is ignored; a longer command ends
+    /// the connection.
     private static let amfBytes = 64 << 10
     private static let streams = 32
 
@@ -287,7 +288,7 @@ extension RTMPServerSession {
 }
 
 extension RTMPServerSession {
-    /// Parses an audio, video or data message of the published stream; nil if it has no content.
+    /// Parses an audio, video or data message of the published stream; nil if it has no content that can be used.
     private mutating func media(_ message: RTMPInboundParser.Message) -> Event? {
         guard phase == .publishing else { return nil }
         do throws(FLVFailure) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A snapshot of the current and the refused connections of all listeners.
+/// A snapshot of the current connections of all listeners, and of the number of connections that the listeners closed.
 package struct RTMPServerStatus: Sendable, Codable, Equatable {
     /// Why a listener ended a connection.
     package enum Cause: String, Sendable, Codable, CaseIterable {
         /// There were too many connections: the closed one was the oldest without a stream, or exceeded the maximum.
         case crowded
-        /// The client missed a deadline.
+        /// The client missed a deadline, or its connection failed before it became a player.
         case late
         /// The client violated the protocol or a limit.
         case broken
@@ -30,7 +30,7 @@ package struct RTMPServerStatus: Sendable, Codable, Equatable {
         package var waiting = 0
         /// Accepted players, of all streams.
         package var players = 0
-        /// Number of accepted connections so far.
+        /// Number of accepted connections so far, including those that were closed at once.
         package var accepted: UInt64 = 0
         /// Number of connections closed by the listener so far, by ``Cause``.
         package var closed: [String: UInt64] = [:]

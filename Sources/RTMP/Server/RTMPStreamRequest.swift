@@ -2,18 +2,18 @@
 
 internal import Networking
 
-/// A client's capabilities beyond RTMP 1.0, from `connect` (Enhanced RTMP v2, "Enhancing NetConnection connect
-/// Command").
+/// A peer's capabilities beyond RTMP 1.0, from `connect` or the answer to it (Enhanced RTMP v2, "Enhancing
+/// NetConnection connect Command").
 package struct RTMPCapabilities: Sendable, Equatable {
     /// Supported codecs by FourCC; `*` means all.
     package var fourCCs: Set<String> = []
     /// The bits of `capsEx`.
     package var extensions = 0
 
-    /// Whether the client supports FourCCs.
+    /// Whether the peer supports FourCCs.
     package var isEnhanced: Bool { !fourCCs.isEmpty }
 
-    /// Whether the client supports the codec `fourCC` in Enhanced RTMP's form.
+    /// Whether the peer supports the codec `fourCC` in Enhanced RTMP's form.
     package func knows(_ fourCC: String) -> Bool { fourCCs.contains("*") || fourCCs.contains(fourCC) }
 
     /// Reads the capabilities in the command object of `connect`; at most 64 codecs are stored.
@@ -30,7 +30,7 @@ package struct RTMPCapabilities: Sendable, Equatable {
         extensions |= connect.property("capsEx")?.number.flatMap { Int(exactly: $0.rounded()) } ?? 0
     }
 
-    /// The capabilities of a client that announced none of them.
+    /// The capabilities of a peer that announced none of them.
     package init() {}
 }
 
@@ -50,7 +50,8 @@ package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, 
     package let app: String
     /// The stream's name, which is a publisher's key.
     package let name: String
-    /// The text after a question mark in the name; without one, the text after a question mark in the application.
+    /// The text after a question mark in the name; without one, the text after a question mark in the application;
+    /// empty without either.
     package let query: String
     /// The name that the client gives itself, such as `FMLE/3.0 (compatible; Lavf59.27.100)`.
     package let client: String
