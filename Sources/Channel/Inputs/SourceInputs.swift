@@ -113,9 +113,10 @@ extension SourceInputs {
 
 extension SourceInputs {
     /// Returns the program's format. Waits at most 10 s until one of `all`, which are being opened in parallel, has
-    /// answered. Does not wait if a slate, a size and a frame rate are configured. The first source determines the
-    /// format. A later source determines it only if all sources before it have failed, or after the 10 s. Throws
-    /// ``ChannelFailure`` if no source answers and there is no slate.
+    /// answered; longer only while an input is connected and waits for its first keyframe. Does not wait if a slate, a
+    /// size and a frame rate are configured. The first source determines the format. A later source determines it only
+    /// if all sources before it have failed, or after the 10 s. Throws ``ChannelFailure`` if no source answers and
+    /// there is no slate.
     static func native(
         among all: [SourceInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
     ) throws(ChannelFailure) -> VideoFormat {

@@ -13,7 +13,8 @@ internal import Synchronization
 /// The slate of a program whose packets are passed through. While the slate is on air, it is a small program with an
 /// encoder of its own. At other times it uses no resources.
 ///
-/// All calls may be made on any thread and return at once. The slate runs on its own queue, `relay.slate.<channel>`.
+/// All calls may be made on any thread. Except for `init`, which can read a file, they return at once. The slate runs
+/// on its own queue, `relay.slate.<channel>`.
 final class EncodedSlate: Sendable {
     /// Receives the packets of a slate.
     protocol Sink: PacketSink {

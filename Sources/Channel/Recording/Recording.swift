@@ -16,7 +16,7 @@ internal import Upload
 /// catalogue and uploader of one directory. A recording that was stopped is never restarted; the next recording is a
 /// new object.
 ///
-/// All calls may be made on any thread and return at once.
+/// All calls may be made on any thread. They return at once, unless their comments say that they block.
 package final class Recording: SceneRecording {
     /// The time that the recorder has to finish its files. A channel that must end earlier stops waiting for the
     /// recorder.
@@ -119,7 +119,8 @@ package final class Recording: SceneRecording {
 
     /// Sets the recording up, and asks the storage guard whether there is enough space. The guard queries the file
     /// system, so the call blocks as long as the file system does. Nothing is recorded yet. Throws ``ChannelFailure``
-    /// for rules that contradict each other and, if the channel has no outputs, for a full disk.
+    /// for tracks that the files cannot contain, for rules that contradict each other and, if the channel has no
+    /// outputs, for a full disk.
     init(
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(ChannelFailure) {

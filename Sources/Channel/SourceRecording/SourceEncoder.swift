@@ -10,7 +10,7 @@ internal import Synchronization
 /// Encodes the video and audio of one source in the background, one frame for each frame of the program. It never
 /// delays the program: see ``BackgroundEncoder``.
 ///
-/// All calls may be made on any thread and return at once.
+/// All calls may be made on any thread. All except `init` return at once.
 final class SourceEncoder: SourceWatcher, KeyframeRequester {
     private let encoder: BackgroundEncoder
     /// The newest frame of the source. It is repeated while the source delivers no new frame.
