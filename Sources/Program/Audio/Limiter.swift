@@ -80,9 +80,9 @@ struct Limiter {
         limit(.silence(at: end, count: Self.delay, format: format), alone: true)
     }
 
-    /// Examines the `count` samples whose neighbors are known since this call. For each of them, writes the highest
-    /// permitted factor to ``needed``. Returns false if it is certain that all of these samples can stay unchanged;
-    /// ``needed`` is then not written.
+    /// Examines the next `count` samples: those whose neighbors have all arrived with this call. For each of them,
+    /// writes the highest permitted factor to ``needed``. Returns false if it is certain that all of these samples can
+    /// stay unchanged; ``needed`` is then not written.
     private mutating func note(_ count: Int, alone: Bool) -> Bool {
         // The last samples of the audio that the previous call added are examined only now, because the samples after
         // them have just come.
