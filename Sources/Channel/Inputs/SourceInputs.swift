@@ -33,8 +33,8 @@ final class SourceInputs: ProgramSource {
         var delivered = FeedStatus()
     }
 
-    /// The time for which packets of an input without a configured latency are kept. It is longer than the buffer of
-    /// any such input.
+    /// The delay that is assumed for an input without a configured latency when its packets are kept. It is longer than
+    /// the buffer of any input of this kind.
     private static let usualLatency = Duration.seconds(5)
 
     let bus = Bus()

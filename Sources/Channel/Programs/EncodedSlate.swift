@@ -87,7 +87,7 @@ final class EncodedSlate: Sendable {
     /// The heartbeat of the slate's program while the slate is being encoded; nil otherwise.
     var heartbeat: Heartbeat? { state.withLock { $0.running?.program.heartbeat } }
 
-    /// Updates the scene that is shown. A video file's slate is a still image until the file delivers a frame.
+    /// Updates the scene that is shown. The slate of a video file is a still image until the file delivers a frame.
     func refresh() {
         guard let running = state.withLock({ $0.running }) else { return }
         let scene = scene(of: running.slate)

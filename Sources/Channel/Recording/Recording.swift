@@ -246,11 +246,12 @@ package final class Recording: SceneRecording {
     /// Closes the open file, because no more packets arrive.
     func pause() { recorder.pause() }
 
-    /// Records a gap at the end of the recording: the packets up to program time `time`, in nanoseconds, will never
-    /// arrive, for `reason`.
+    /// Records a gap at the end of the recording, because the packets up to program time `time`, in nanoseconds, will
+    /// never arrive. `reason` says why they are missing.
     func miss(until time: Int64, because reason: String) { recorder.miss(until: time, because: reason) }
 
-    /// Blocks while the recorder's queue is more than half full. Used by a program that no clock paces.
+    /// Blocks while the recorder's queue is more than half full, or holds more than half a second of media. Used by a
+    /// program that no clock paces.
     func waitForRoom() { recorder.waitForRoom() }
 
     /// Ends the recording: closes the open file, hands files over for upload and completes the catalogue. Then calls
