@@ -34,7 +34,7 @@ package final class SourceFeed: SourceSink {
         /// ``SourceFeed/newestVideo(at:)``.
         var newest: Timestamp?
         /// The program frame to which a paced source's first frame is assigned, moved later by all stalls; nil before
-        /// the source is played.
+        /// the source is played, and the maximum while the source is parked.
         var origin: FrameIndex?
         /// The last program frame for which a paced source was asked for a frame, or was paused.
         var asked: FrameIndex?
