@@ -37,7 +37,7 @@ package struct ChannelConfiguration {
         package var localOffset: WallClockGrid.Offset = { _ in 0 }
         /// The rules that decide which files are kept; nil means that all files are kept.
         package var retention: RetentionRules?
-        /// The remote to which finished files are uploaded; nil means that nothing is uploaded.
+        /// The remote or the command that gets finished files; nil means that nothing is uploaded.
         package var upload: UploadTarget?
         /// The names of the program's sources that are also recorded, each into files of its own.
         package var sources: [String] = []
@@ -134,7 +134,8 @@ package struct ChannelConfiguration {
     package var runDownDirectory: String?
     /// Which sources are audible in a program with scenes.
     package var audioChoice = Director.AudioChoice.follow
-    /// The slate that is shown when no input delivers anything; nil means that the last frame stays.
+    /// The slate that is shown when no input delivers anything; nil means that the last frame stays. The scene `slate`
+    /// of a program with scenes then shows color bars.
     package var slate: SlateSpecification?
     /// The input of the program's audio, if audio and video come from different inputs; otherwise nil.
     package var audioInput: InputLocation?

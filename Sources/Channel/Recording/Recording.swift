@@ -29,7 +29,7 @@ package final class Recording: SceneRecording {
         /// Whether the channel has live outputs, which go on air even if nothing can be recorded.
         var hasOutputs: Bool
         /// How long after its presentation time a frame leaves the encoder; nil if frames leave the encoder before that
-        /// time.
+        /// time, or if the recorded video is not encoded here.
         let delay: Duration?
         /// The longest expected time between two keyframes.
         let gop: Duration

@@ -39,7 +39,8 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
     var dropped: Int { encoder.dropped }
     /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { encoder.failure }
-    /// Why nothing was encoded, and until which program time in nanoseconds; nil if the encoder did not fail.
+    /// Why nothing was encoded, and until which program time in nanoseconds; nil if the encoder did not fail, or if no
+    /// frame was lost because of its failure.
     var missing: (reason: String, until: Int64)? { encoder.missing }
 
     func requestKeyframe(at programTime: Int64?) { encoder.requestKeyframe(at: programTime) }
