@@ -7,11 +7,12 @@ internal import Media
 internal import Program
 
 extension Channel {
-    /// Starts a recording while the channel is on air, in the second directory, too. The first files begin with the
-    /// next keyframe; the outputs are not affected. Blocks until the record directories and the remote for uploads have
-    /// answered: at most 32 s, unless a file system hangs. Throws ``ChannelFailure`` if no recording can be started,
-    /// and ``RecordingSlotError`` if the channel is being recorded already. If one of two recordings cannot be started,
-    /// this is retried in the background.
+    /// Starts a recording while the channel is on air, and another one in the second directory if there is one. The
+    /// first files begin with the next keyframe; the outputs are not affected. Blocks until the record directories and
+    /// the remote for uploads have answered: at most 10 s for each directory and 3 s for the remote, unless a file
+    /// system hangs afterwards. Throws ``ChannelFailure`` if no recording can be started, and ``RecordingSlotError`` if
+    /// the channel is being recorded already. If one of two recordings cannot be started, this is retried in the
+    /// background.
     package func startRecording(_ configuration: ChannelConfiguration.Recording) throws {
         do {
             try recordings.first.start { try make(configuration) }
@@ -72,8 +73,9 @@ extension Channel {
         }
     }
 
-    /// Sets up a recording with `configuration`. Blocks until the file system has answered, but at most `patience` if
-    /// that is not nil. Without `canWait`, a recording that would have to wait for disk space is refused.
+    /// Sets up a recording with `configuration`. Blocks until the file system and the remote for uploads have answered.
+    /// `patience` limits the time that the directory may take; nil means no limit. Without `canWait`, a recording that
+    /// would have to wait for disk space is refused.
     func make(
         _ configuration: ChannelConfiguration.Recording, patience: Duration? = .seconds(10), canWait: Bool = true
     ) throws(ChannelFailure) -> Recording {
@@ -86,7 +88,7 @@ extension Channel {
     }
 
     /// After `failure`, schedules further attempts in the background to set up the recording in the record directory.
-    /// Returns false, and does nothing, if the record directory has another recording.
+    /// Returns false, and does nothing, if the record directory has another recording or the program has ended.
     private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
         let logger = configuration.logger(logger)
         let isLacking = recordings.first.lack(

@@ -95,7 +95,7 @@ extension Channel {
     }
 
     /// After `failure`, schedules further attempts in the background to set up the recording `second`. Does nothing if
-    /// there is a recording in the second directory already.
+    /// there is a recording in the second directory already, or if the program has ended.
     private func lackSecond(_ second: ChannelConfiguration.Recording, because failure: ChannelFailure) {
         let isLacking = recordings.second.lack(
             "\(failure)", remake(second, saying: "the recording in \(second.directory) is possible now"))

@@ -32,7 +32,7 @@ package final class Channel: Sendable {
     private let context: OutputContext
     private let listening: ChannelListening
     let program: any ChannelProgram
-    /// Decides which of several sources is visible; nil if there is only one source.
+    /// Decides which sources are visible; nil for a program without scenes.
     package var director: Director? { program.director }
     /// The live outputs, which can be changed while the program runs.
     package let outputs: OutputSet
@@ -214,8 +214,9 @@ package final class Channel: Sendable {
 
 extension Channel {
     /// Adds the live output that `address` describes, in the syntax of an output flag. The output gets the name `name`
-    /// or, if that is nil, a free name. Returns the output's name. If the output listens on a port, blocks until the
-    /// port is open. Throws ``OutputSpecificationError`` or ``OutputSetError``.
+    /// or, if that is nil, the name in `address`. Without either, it gets a free name. Returns the output's name. If
+    /// the output listens on a port, blocks until the port is open. Throws ``OutputSpecificationError`` or
+    /// ``OutputSetError``.
     package func add(address: String, name: String? = nil) throws -> String {
         var output = try OutputSpecification(requested: address)
         output.name = name ?? output.name
@@ -231,7 +232,8 @@ extension Channel {
     }
 
     /// Adds a live output, and returns its name. If the output listens on a port, blocks until the port is open. Throws
-    /// ``OutputSetError`` if there is an output of this name already, or if the port cannot be opened.
+    /// ``OutputSetError`` if there is an output of this name already, or if the output is refused, for example because
+    /// the port cannot be opened.
     @discardableResult
     package func add(_ output: OutputSpecification, origin: OutputOrigin) throws(OutputSetError) -> String {
         let name = output.name ?? output.address.freeName(besides: outputs.statuses.map(\.name))
@@ -328,8 +330,8 @@ extension Channel {
         program.renditions.first { $0.name == recording.rendition }?.stream ?? stream
     }
 
-    /// Returns the limits of the packets that are kept in memory. There is room for twice the nominal bitrate, because
-    /// the real bitrate is higher at times, and for one more GOP.
+    /// Returns the limits of the packets that are kept in memory; nil if `recording` keeps none. There is room for
+    /// twice the nominal bitrate, because the real bitrate is higher at times, and for one more GOP.
     private func replayLimits(of recording: ChannelConfiguration.Recording) -> PacketHistory.Limits? {
         guard let replay = recording.replay else { return nil }
         let gop = PacketHistory.Limits.currentGOP
@@ -339,8 +341,9 @@ extension Channel {
             duration: replay, longestGOP: gop.longestGOP, maximumBytes: gop.maximumBytes + bytes)
     }
 
-    /// Starts a recording that only clips use. It begins with the packets that are kept in memory. Blocks as long as
-    /// ``startRecording(_:)`` does, and throws the same errors. A full disk is always an error here.
+    /// Starts a recording that only clips use. It begins with the packets that are kept in memory. Blocks until the
+    /// record directory and the remote for uploads have answered, as ``startRecording(_:)`` does, and throws the same
+    /// errors. A full disk, or one that is not mounted, is always an error here.
     package func startClips(_ configuration: ChannelConfiguration.Recording) throws {
         try clips.start(.replay) {
             var configuration = configuration

@@ -14,7 +14,7 @@ protocol ChannelProgram: AnyObject, Sendable {
     /// Makes keyframes on request, if the program has an encoder.
     var keyframes: any KeyframeRequester { get }
     /// How long after its presentation time a frame leaves the encoder; nil if frames leave the encoder before that
-    /// time.
+    /// time, or if the video is not encoded here.
     var delay: Duration? { get }
     /// The longest expected time between two keyframes.
     var gop: Duration { get }
@@ -26,9 +26,9 @@ protocol ChannelProgram: AnyObject, Sendable {
     var heartbeats: [Heartbeat] { get }
     /// A snapshot of the program's status, without the outputs and the recording.
     var status: ChannelStatus { get }
-    /// Decides which of several sources is visible; nil if there is only one source.
+    /// Decides which sources are visible; nil for a program without scenes.
     var director: Director? { get }
-    /// The program's sources that can be recorded individually; nil if there is only one source.
+    /// The program's sources that can be recorded individually; nil for a program without scenes.
     var recordedSources: RecordedSources? { get }
     /// The further encodings of the program.
     var renditions: [Rendition] { get }

@@ -6,11 +6,13 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Encodes the program: x264 for video, AAC-LC for audio. A channel has one session, plus one for each rendition.
+/// Encodes video with x264, and audio as AAC-LC. A session is opened for the program, for each rendition, for each
+/// source that is encoded for its recording, and for the slate of a program that is passed through.
 ///
 /// One thread, such as the program's, passes frames and audio to the session, and the session's packets go directly to
 /// the sink. Any thread can request keyframes and read the status without waiting for the encoder. A frame that an
-/// encoder refuses is lost and counted; the first such frame of each track is logged.
+/// encoder refuses is lost and counted; the first refused frame of each track is logged. If an encoder refuses too many
+/// frames, the call throws.
 ///
 /// ```swift
 /// let session = try EncoderSession(settings: EncoderSettings(), video: .usual, audio: .program, sink: stream)

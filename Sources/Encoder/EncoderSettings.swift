@@ -4,7 +4,7 @@ package import Media
 
 /// Settings of an encoder session.
 package struct EncoderSettings: Sendable, Equatable {
-    /// x264's presets, fastest first.
+    /// x264's presets except `placebo`, fastest first.
     package enum Preset: String, Sendable, CaseIterable {
         case ultrafast, superfast, veryfast, faster, fast, medium, slow, slower, veryslow
     }
@@ -21,7 +21,7 @@ package struct EncoderSettings: Sendable, Equatable {
 
     /// The target of the rate control.
     package enum RateControl: Sendable, Equatable {
-        /// This many bits per second on average, and no more than this many in any second (VBV of 1 s).
+        /// The average rate in bits per second. It is also the maximum rate of the VBV, which holds one second.
         case bitrate(Int)
         /// A constant rate factor, 0 to 51; smaller is better.
         case quality(Double)
@@ -35,7 +35,7 @@ package struct EncoderSettings: Sendable, Equatable {
     package var profile: Profile = .high
     /// The target of the rate control.
     package var rateControl: RateControl = .bitrate(4_000_000)
-    /// Maximum interval between two IDR frames.
+    /// Maximum interval between two IDR frames. It is rounded up to whole frames.
     package var gop: Duration = .seconds(2)
     /// Number of consecutive B-frames; nil means 2, or 0 with the tuning `zerolatency` or the profile `baseline`.
     package var bFrames: Int?

@@ -2,8 +2,9 @@
 
 internal import Glibc
 
-/// The encoder's counters for an operator. They never decrease, so the difference between two snapshots divided by the
-/// time between them is a rate.
+/// The encoder's counters for an operator. They do not decrease, so the difference between two snapshots divided by the
+/// time between them is a rate. There is one exception: when a broken x264 session is replaced, ``threadSeconds``
+/// starts again at 0.
 package struct EncoderStatus: Sendable, Codable {
     /// Number of input frames.
     package var framesIn: Int64 = 0
@@ -15,11 +16,11 @@ package struct EncoderStatus: Sendable, Codable {
     package var audioBytes: Int64 = 0
     /// Number of IDR frames in the output.
     package var keyframes = 0
-    /// Number of frames that became IDR frames on request.
+    /// Number of input frames that x264 was told to encode as IDR frames, because of a request.
     package var forcedKeyframes = 0
     /// Number of video and audio frames that the encoders refused; these frames are missing from the output.
     package var refusedFrames: Int64 = 0
-    /// CPU time that the program's thread has spent in the encoders, in seconds.
+    /// CPU time that the calling thread, such as the program's, has spent in the encoders, in seconds.
     package var callerSeconds: Double = 0
     /// CPU time of x264's own threads, in seconds.
     package var threadSeconds: Double = 0

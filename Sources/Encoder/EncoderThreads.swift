@@ -8,7 +8,8 @@ struct EncoderThreads: Sendable {
     private let clocks: [clockid_t]
 
     /// Runs `open`, and finds the threads that x264 has created during this call. They are found by the name that
-    /// relay's C code for x264 gives them.
+    /// relay's C code for x264 gives them. If another session is opened at the same time, its threads can be among
+    /// them.
     static func made<R>(by open: () -> R) -> (R, EncoderThreads) {
         let before = Set(named())
         let result = open()
@@ -22,9 +23,9 @@ struct EncoderThreads: Sendable {
     /// Number of threads.
     var count: Int { clocks.count }
 
-    /// The clock of a thread's CPU time, in Linux's numbering: the inverted ID above CPUCLOCK_PERTHREAD_MASK (4) and
-    /// CPUCLOCK_SCHED (2) (linux/posix-timers.h). `pthread_getcpuclockid` returns the same value, but x264 does not
-    /// expose its `pthread_t`.
+    /// The ID of the clock of a thread's CPU time, as Linux numbers it: the inverted thread ID, shifted left by three
+    /// bits, with CPUCLOCK_PERTHREAD_MASK (4) and CPUCLOCK_SCHED (2) in the lower bits (linux/posix-timers.h).
+    /// `pthread_getcpuclockid` returns the same value, but x264 does not expose its `pthread_t`.
     private static func clock(of thread: pid_t) -> clockid_t { ~thread << 3 | 4 | 2 }
 
     /// The IDs of this process's threads that have the name of x264's threads.

@@ -4,9 +4,9 @@ internal import Media
 
 /// Decides which frames become IDR frames on request.
 ///
-/// A request for a program time marks a point at which a recording is to be cut, and is always granted. Requests
-/// without a time come from outputs. They are merged, and granted at most once per `minimumInterval`, so that a peer
-/// that reconnects again and again cannot flood the other peers with IDR frames.
+/// A request for a program time marks a point at which a recording is to be cut. It is granted unless 64 of these
+/// requests are pending. Requests without a time come from outputs. They are merged, and granted at most once per
+/// `minimumInterval`, so that a peer that reconnects again and again cannot flood the other peers with IDR frames.
 struct KeyframeSchedule {
     /// Minimum program time between two IDR frames that were requested without a time.
     let minimumInterval: Duration

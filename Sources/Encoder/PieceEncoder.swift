@@ -11,8 +11,8 @@ package final class PieceEncoder {
     private var next: Int64 = 0
 
     /// Creates an encoder for pieces of a recording of `format`. `settings` is the text that x264 stored in the
-    /// recording, and `configuration` is the recording's `AVCDecoderConfigurationRecord`. Throws if the encoder cannot
-    /// produce the same parameter sets.
+    /// recording, and `configuration` is the recording's `AVCDecoderConfigurationRecord`. Throws if `settings` is
+    /// incomplete, if x264 refuses the session, or if x264 would make other parameter sets.
     package init(like settings: String, configuration: [UInt8], format: VideoFormat) throws(EncoderError) {
         let operation = "encoding a piece that fits the recording"
         guard let recorded = X264SettingsText(settings), configuration.count > 3 else {
@@ -28,7 +28,7 @@ package final class PieceEncoder {
         }
     }
 
-    /// The quality is higher than that of copied frames, because the frames are encoded for the second time.
+    /// The quality is higher than in most recordings, because these frames are encoded for the second time.
     private static var quality: EncoderSettings {
         var settings = EncoderSettings()
         settings.rateControl = .quality(17)
@@ -36,7 +36,8 @@ package final class PieceEncoder {
         return settings
     }
 
-    /// Encodes the next frame; the first frame becomes an IDR frame. Packet times are frame numbers, counted from 0.
+    /// Encodes the next frame, and returns a packet if one is ready. The first frame becomes an IDR frame. Packet times
+    /// are frame numbers, counted from 0.
     package func encode(_ frame: VideoFrame) throws(EncoderError) -> EncodedPacket? {
         defer { next += 1 }
         return try encoder.encode(frame, at: next, forceKeyframe: next == 0)

@@ -16,14 +16,15 @@ package final class RenderEncoder {
     /// The description to which the packets refer.
     package var description: TrackDescription { encoder.description }
 
-    /// Creates an encoder with `settings` whose parameter sets have the ID `number`.
+    /// Creates an encoder with `settings`. `number` is the ID of its parameter sets, from 0 to ``greatestNumber``.
     package init(_ settings: EncoderSettings, format: VideoFormat, number: Int) throws(EncoderError) {
         var param = try X264Encoder.parameters(settings, format: format)
         param.i_sps_id = Int32(number)
         encoder = try X264Encoder(parameters: param, format: format)
     }
 
-    /// Encodes the next frame, and returns a packet if one is ready. Packet times are frame numbers, counted from 0.
+    /// Encodes the next frame, and returns a packet if one is ready. With `isKeyframe`, the frame becomes an IDR frame;
+    /// the first frame always does. Packet times are frame numbers, counted from 0.
     package func encode(_ frame: VideoFrame, isKeyframe: Bool) throws(EncoderError) -> EncodedPacket? {
         defer { next += 1 }
         return try encoder.encode(frame, at: next, forceKeyframe: isKeyframe || next == 0)

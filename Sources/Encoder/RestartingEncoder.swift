@@ -20,8 +20,8 @@ protocol VideoCoding: AnyObject {
 
 /// Encodes frames and continues after refusals. A refused frame is left out and counted. If the session itself is
 /// broken, a new session with the same parameter sets continues with a keyframe; the frames that the old session held
-/// are then lost, too. The encoder fails after ``mostRefusals`` refusals in a row. Only one thread at a time may use
-/// it.
+/// are then lost, too. The encoder fails after ``mostRefusals`` refusals in a row, or if a new session cannot be
+/// opened. Only one thread at a time may use it.
 final class RestartingEncoder {
     /// Number of refused frames in a row after which the encoder fails: 3 s at 25 fps.
     static let mostRefusals = 75
@@ -51,7 +51,7 @@ final class RestartingEncoder {
         }
     }
 
-    /// Encodes one frame, and returns a packet if one is ready.
+    /// Encodes one frame, and returns a packet if one is ready; nil if none is ready, or if the frame was refused.
     func encode(_ frame: VideoFrame, at index: Int64, forceKeyframe: Bool) throws(EncoderError) -> EncodedPacket? {
         let isForced = forceKeyframe || owesKeyframe
         do throws(EncoderError) {

@@ -6,8 +6,8 @@ internal import Media
 
 extension X264Encoder {
     /// Returns x264's parameters for `settings`. They meet the demands of streaming services: closed GOPs of a fixed
-    /// length, no keyframes at scene cuts, and a VBV of one second. They also make recordings easy to cut: the
-    /// parameter sets are `stitchable`, so that a piece that is encoded later has the same SPS and PPS.
+    /// length, no keyframes at scene cuts and, for a bitrate, a VBV of one second. They also make recordings easy to
+    /// cut: the parameter sets are `stitchable`, so that a piece that is encoded later has the same SPS and PPS.
     static func parameters(_ settings: EncoderSettings, format: VideoFormat) throws(EncoderError) -> x264_param_t {
         var param = x264_param_t()
         guard x264_param_default_preset(&param, settings.preset.rawValue, settings.tune?.rawValue) == 0 else {
@@ -37,10 +37,10 @@ extension X264Encoder {
         return param
     }
 
-    /// Sets one thread per core, up to 16, and no look-ahead thread; with slices as threads, x264 chooses the number.
-    /// By default x264 starts one and a half threads per core, and a look-ahead thread that holds frames of its own;
-    /// this aims for throughput. If a clock determines the program's speed, one thread per core is as good. At 720p it
-    /// saves 20 MB of memory and four frames of delay.
+    /// Sets one thread per core, up to 16, and no look-ahead thread. With sliced threads, x264 chooses the number of
+    /// threads. By default x264 starts one and a half threads per core, and a look-ahead thread that holds frames of
+    /// its own; these defaults aim for throughput. If a clock determines the program's speed, one thread per core is as
+    /// good, and at 720p it saves 20 MB of memory and four frames of delay.
     private static func setLiveThreads(_ param: inout x264_param_t) {
         if param.b_sliced_threads == 0 {
             param.i_threads = Int32(clamping: min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 16))
@@ -70,7 +70,7 @@ extension X264Encoder {
         }
     }
 
-    /// Sets the video usability information (ITU-T H.264, Annex E): the source's pixel aspect ratio and color.
+    /// Sets the video usability information (ITU-T H.264, Annex E): the pixel aspect ratio and the color of `format`.
     private static func setUsability(_ param: inout x264_param_t, format: VideoFormat) {
         param.vui.i_sar_width = format.sampleAspectRatio.horizontal
         param.vui.i_sar_height = format.sampleAspectRatio.vertical

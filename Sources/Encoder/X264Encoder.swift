@@ -38,7 +38,8 @@ final class X264Encoder: VideoCoding {
             like: before)
     }
 
-    /// Opens a session with these parameters; throws if x264 refuses. `bitrate` is the bitrate in the description.
+    /// Opens a session with these parameters; throws if x264 refuses. `bitrate` is the bitrate in the description, in
+    /// bits per second; 0 means unknown.
     init(
         parameters: x264_param_t, format: VideoFormat, bitrate: Int = 0, like before: TrackDescription? = nil
     ) throws(EncoderError) {
@@ -124,7 +125,8 @@ final class X264Encoder: VideoCoding {
         throw EncoderError(operation: "encoding a frame", reason: "its rows are shorter than \(width) pixels")
     }
 
-    /// Returns the packet of a frame that the encoder still holds; nil if the encoder holds no more frames.
+    /// Returns the packet of a frame that the encoder still holds; nil if the encoder holds no more frames, or if its
+    /// session is broken.
     func flush() throws(EncoderError) -> EncodedPacket? {
         if isBroken { return nil }
         while x264_encoder_delayed_frames(handle) > 0 {

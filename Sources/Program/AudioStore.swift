@@ -13,7 +13,7 @@ struct AudioStore {
 
     init(format: AudioFormat) { self.format = format }
 
-    /// The position, in samples, after the last stored sample.
+    /// The position, in samples, after the last stored sample; ``consumed`` if nothing is stored.
     var end: Int64 { max(consumed, runs.last?.end ?? consumed) }
 
     /// Adds `audio`. All stored audio from the position of `audio` on is replaced. Samples before ``consumed`` are too

@@ -11,7 +11,7 @@ package struct FeedStatus: Sendable, Codable {
     /// How many frames were repeated because the frame that was due had not arrived. Frames that are repeated because
     /// the source's frame rate is lower than the program's do not count.
     package var framesLate = 0
-    /// The number of samples of silence that were played in place of missing audio.
+    /// The number of missing audio samples that silence replaced, even if the source was not audible.
     package var silentSamples = 0
     /// The number of audio samples that were dropped, because they arrived too late or overlapped with others.
     package var cutSamples = 0

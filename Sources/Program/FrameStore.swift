@@ -34,7 +34,7 @@ struct FrameStore {
     /// Whether there is no frame to show: none waits, and none was chosen before.
     var isEmpty: Bool { current == nil && waiting.isEmpty }
 
-    /// The first program frame after the end of the last frame that was stored.
+    /// The first program frame after the last stored frame, which lasts for at least one program frame.
     var last: FrameIndex { max(end, (waiting.last?.index ?? current?.index ?? -1) + 1) }
 
     /// Adds a frame that belongs to program frame `index` and lasts until program frame `end`. If `index` is earlier

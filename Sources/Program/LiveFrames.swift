@@ -10,7 +10,8 @@ struct LiveFrames {
     /// A frame that was chosen to be shown.
     struct Choice {
         let frame: VideoFrame
-        /// When the frame is due on our clock; nil if it was already chosen before.
+        /// When the frame is due on our clock; nil if it was already chosen before, if it is shown before it is due, or
+        /// if its source is not live.
         let newlyDue: Timestamp?
     }
 
@@ -80,7 +81,8 @@ struct LiveFrames {
     /// Returns when the program should begin: the due time of the first waiting frame that still leaves the program
     /// time to prepare. Frames that are due earlier are removed from the waiting ones, and the newest of them becomes
     /// the frame to show. If the source has little buffer, half of the time until its newest frame is due must be
-    /// enough for the preparation. `due` returns when a frame is due, or nil while this is unknown.
+    /// enough for the preparation. `due` returns when a frame is due, or nil while this is unknown. Returns nil if no
+    /// waiting frame leaves enough time.
     mutating func firstMoment(after now: Timestamp, due: (VideoFrame) -> Timestamp?) -> Timestamp? {
         guard let newest = waiting.last.flatMap(due) else { return nil }
         let earliest = now + min(Self.notice, max(.zero, (newest - now) / 2))

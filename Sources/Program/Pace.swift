@@ -3,9 +3,9 @@
 internal import Logging
 internal import Media
 
-/// Computes when the program begins to make each frame, and whether the program keeps up with its clock. After a stop
-/// of more than 0.5 s, a program that must not skip frames catches up at 1.25 times its frame rate. A faster rate would
-/// flood the outputs.
+/// Computes when the program begins to make each frame, and whether the program keeps up with its clock. A program that
+/// must not skip frames and is more than 0.5 s behind its clock catches up at 1.25 times its frame rate. A faster rate
+/// would flood the outputs.
 struct Pace {
     /// What the program's thread spends its time on.
     enum Cost: Equatable {
@@ -61,7 +61,7 @@ struct Pace {
     /// be later than `moment`.
     func beginning(due moment: Timestamp) -> Timestamp { caughtUpFrom.map { max(moment, $0 + step) } ?? moment }
 
-    /// Records that the program began a frame at `now`, and that it was due `lag` earlier.
+    /// Records that the program began a frame at `now`, and that the frame was due `lag` earlier.
     mutating func noteBeginning(at now: Timestamp, lag: Duration) {
         // If the lag is less than a fifth of a frame's duration, the program has caught up: the next frame can begin
         // exactly when it is due.

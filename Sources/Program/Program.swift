@@ -9,7 +9,7 @@ internal import Synchronization
 package struct ProgramStatus: Sendable, Codable {
     /// The number of frames that were on air.
     package var frames: Int64 = 0
-    /// The number of frames that were skipped because the encoder could not keep up with a live source.
+    /// The number of frames that were skipped because the program was too far behind its clock.
     package var skippedFrames: Int64 = 0
     /// How far the program is behind its clock, in seconds.
     package var lagSeconds: Double = 0
@@ -25,8 +25,8 @@ package struct ProgramStatus: Sendable, Codable {
 
 /// Puts frames on air at a constant frame rate, one for each tick of the program's clock, and audio without gaps.
 ///
-/// ``run()`` blocks one thread from the first frame to the last. This thread is called the program's thread. All other
-/// methods may be called on any thread.
+/// ``run()`` blocks the thread that calls it until the program has ended. This thread is called the program's thread.
+/// All other methods may be called on any thread.
 ///
 /// ```swift
 /// let program = Program(
@@ -110,8 +110,8 @@ package final class Program: Sendable {
         self.logger = logger
     }
 
-    /// Runs the program to its end and then flushes the encoder. Blocks until this is done. Throws the encoder's
-    /// errors.
+    /// Runs the program to its end and then flushes the encoder. Blocks until this is done. If the program ends before
+    /// it starts, the encoder is not flushed. Throws the encoder's errors.
     package func run() throws -> Ending {
         // The compositor is created before the program starts, because its creation takes longer than a frame lasts.
         let compositor = format.map { Compositor($0) }
@@ -295,7 +295,7 @@ package final class Program: Sendable {
     }
 
     /// Returns the frame to show as frame `index`; nil if the program's video has ended. If the scene never changes and
-    /// its video has ended, this is the last frame again as long as the audio continues.
+    /// its video has ended, this is the last frame again as long as the audio of the same feed continues.
     private func frame(
         for index: FrameIndex, _ air: inout MixEffect, isHolding: inout Bool, _ reference: inout ReferenceClock
     ) -> VideoFrame? {

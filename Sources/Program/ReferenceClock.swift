@@ -25,8 +25,8 @@ package struct ReferenceClock: Sendable {
         case free
         /// The program's clock follows the source with this number.
         case following(Int)
-        /// The program's clock keeps the last rate of the source with this number, because that source has sent nothing
-        /// for a second.
+        /// The program's clock keeps the last rate of the source with this number, because no frame of that source was
+        /// recorded within the last second.
         case holding(Int)
     }
 

@@ -10,7 +10,8 @@ extension SourceFeed {
     /// is not played.
     static let padding = Duration.milliseconds(100)
 
-    /// Returns the source's frame for program frame `index`; nil before the source's first frame and after its end.
+    /// Returns the source's frame for program frame `index`; nil before the source begins to play or has a frame, and
+    /// after its end.
     func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
         if pacing == .rendered { waitForVideo(of: index) }
         return state.withLock { state in

@@ -57,7 +57,7 @@ extension SourceFeed {
         state.withLock { state in isLive ? state.live.shown : state.frames.shown ?? state.frames.upcoming }
     }
 
-    /// Returns the source's last frame again, after the source has ended.
+    /// Returns the source's last frame again, after the source has ended; nil if it has no last frame.
     func lastFrame(for index: FrameIndex) -> VideoFrame? {
         guard isLive else {
             return state.withLock { state in

@@ -6,8 +6,8 @@ internal import Synchronization
 
 /// The buffer of video and audio between the thread of one source and the program's thread.
 ///
-/// A source that can wait, like a file, is blocked while the buffer is full. A live source is never blocked, and the
-/// program never waits for a live source: if its frames come too fast, the oldest are dropped.
+/// A source that can wait, like a file, is blocked while the buffer is full. A live source is never blocked: if its
+/// frames come too fast, the oldest are dropped. The program waits for a live source only before its own first frame.
 package final class SourceFeed: SourceSink {
     /// Whether the source and the program wait for each other, and what determines when frames are shown.
     package enum Pacing: Sendable, Equatable {
@@ -34,7 +34,7 @@ package final class SourceFeed: SourceSink {
         /// ``SourceFeed/newestVideo(at:)``.
         var newest: Timestamp?
         /// The program frame to which a paced source's first frame is assigned, moved later by all stalls; nil before
-        /// the source is played.
+        /// the source is played, and the maximum while the source is parked.
         var origin: FrameIndex?
         /// The last program frame for which a paced source was asked for a frame, or was paused.
         var asked: FrameIndex?
@@ -282,8 +282,9 @@ extension SourceFeed {
     private static let patience = Duration.seconds(2)
 
     /// Waits for the source's first frame. Returns when the program should begin: at once or, for a live source, when
-    /// its first frame that is not late is due. Returns nil if the source ended, or the feed was closed, without a
-    /// frame. `isWanted` is called repeatedly; when it returns false, this stops waiting and returns nil.
+    /// its first frame that is not late is due. If there is no such frame 2 s after the source's first frame, the
+    /// program should begin at once. Returns nil if the source ended, or the feed was closed, without a frame.
+    /// `isWanted` is called repeatedly; when it returns false, this stops waiting and returns nil.
     func waitForFirstFrame(while isWanted: () -> Bool) -> Timestamp? {
         while isWanted() {
             let (hasCome, isOver) = state.withLock { state in
@@ -354,8 +355,8 @@ extension SourceFeed: PacketTap {
         return taken.sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
     }
 
-    /// Returns the present difference between program time and source time for `packet`, in nanoseconds. Returns nil if
-    /// the packet's decoding time in the program is not before `end`, or if the difference is unknown.
+    /// Returns program time minus source time for `packet` at present, in nanoseconds. Returns nil if the packet's
+    /// decoding time in the program is not before `end`, or if the difference is unknown.
     private func target(of packet: EncodedPacket, before end: Timestamp) -> Int64? {
         guard let line = programTime.line, let times = state.withLock({ $0.live.times }),
             let due = times.due(Timestamp(packet.pts, in: packet.timeBase), of: packet.track)

@@ -37,7 +37,7 @@ package struct ChannelConfiguration {
         package var localOffset: WallClockGrid.Offset = { _ in 0 }
         /// The rules that decide which files are kept; nil means that all files are kept.
         package var retention: RetentionRules?
-        /// The remote to which finished files are uploaded; nil means that nothing is uploaded.
+        /// The remote or the command that gets finished files; nil means that nothing is uploaded.
         package var upload: UploadTarget?
         /// The names of the program's sources that are also recorded, each into files of its own.
         package var sources: [String] = []
@@ -130,11 +130,12 @@ package struct ChannelConfiguration {
     package var stingers: [StingerSpecification] = []
     /// The run-down that a program with scenes plays by itself.
     package var runDown: RunDown?
-    /// The directory of the run-downs that the API loads, and of the files that these run-downs play.
+    /// The directory of the files that run-downs of API clients play; nil for a program without run-downs.
     package var runDownDirectory: String?
-    /// The source whose audio a program with scenes plays.
+    /// Which sources are audible in a program with scenes.
     package var audioChoice = Director.AudioChoice.follow
-    /// The slate that is shown when no input delivers anything; nil means that the last frame stays.
+    /// The slate that is shown when no input delivers anything; nil means that the last frame stays. The scene `slate`
+    /// of a program with scenes then shows color bars.
     package var slate: SlateSpecification?
     /// The input of the program's audio, if audio and video come from different inputs; otherwise nil.
     package var audioInput: InputLocation?
@@ -177,7 +178,7 @@ extension ChannelConfiguration {
         return recording?.also == directory ? [name] : []
     }
 
-    /// The number of recorded sources whose files are as large as the program's.
+    /// The number of sources with video that are recorded. The files of each can be as large as the program's.
     package var recordedVideos: Int { recording?.sources.isEmpty == false ? sources.count : 0 }
 
     /// The encoder settings of the recorded encoding.
@@ -205,7 +206,7 @@ extension ChannelConfiguration {
     /// Returns the program's format if the first input has the format `native`. This is the input's own format, except
     /// for the size and rate that are configured. A program of a configured size has square pixels, unless the input
     /// has this size. Color properties that the input leaves unspecified follow from the program's size. A program of
-    /// several sources has standard dynamic range, to which each source can be converted.
+    /// several sources or with run-downs has standard dynamic range, to which each source can be converted.
     package func shape(_ native: VideoFormat) -> VideoFormat {
         var format = native
         if let size, size != FrameSize(width: native.width, height: native.height) {

@@ -31,7 +31,7 @@ package enum EncodingText {
         return FrameSize(width: width, height: height)
     }
 
-    /// Parses `30`, `25`, `30000/1001`, or the usual decimals `23.976`, `29.97` and `59.94`.
+    /// Parses `30`, `25`, `30000/1001`, or one of the usual decimals `23.976`, `23.98`, `29.97` and `59.94`.
     package static func frameRate(_ text: String) throws(TextFailure) -> FrameRate {
         let decimals = [
             "23.976": (24000, 1001), "23.98": (24000, 1001), "29.97": (30000, 1001), "59.94": (60000, 1001),

@@ -83,7 +83,7 @@ package struct OutputSpecification {
     /// The directories that the output and its backup write to.
     var directories: [String] { [address, backup].compactMap { $0?.destination.directory } }
 
-    /// The options of all kinds of outputs.
+    /// The options that outputs of every kind have.
     package static let options: [AddressOption] = [
         .init("name", "name", help: "name=youtube"),
         .init("rendition", "rendition", help: "rendition=archive (an encoding that --rendition names)"),

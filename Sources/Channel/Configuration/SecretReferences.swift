@@ -12,9 +12,9 @@ package struct SecretReferenceError: Error, Equatable, CustomStringConvertible {
 
 /// Inserts secrets into addresses and option values, so that no secret has to be in the command line.
 ///
-/// `${NAME}` stands for an environment variable, `${file:/path}` for the content of a file without its final line feed,
-/// and `$${` for the two characters `${`. A value is inserted unchanged: references, commas and number signs in it have
-/// no meaning. A value that becomes part of a URL must be escaped as URLs require.
+/// `${NAME}` stands for an environment variable, `${file:/path}` for the content of a file without its final line
+/// ending, and `$${` for the two characters `${`. A value is inserted unchanged: references, commas and number signs in
+/// it have no meaning. A value that becomes part of a URL must be escaped as URLs require.
 package struct SecretReferences: Sendable {
     /// The maximum size of a secret, in bytes: more than any key, address or passphrase needs.
     private static let mostBytes = 65_536

@@ -11,8 +11,8 @@ internal import Studio
 /// The inputs of a program that is encoded here: its sources, and a separate audio input if there is one. If the
 /// program has scenes, a ``Director`` decides which of the sources are visible. All calls may be made on any thread.
 ///
-/// A single input without backups or a slate is opened before the program begins, and so is each file of a rendered
-/// show (``OpenedSource``). All other sources are opened in parallel, each with its backups and a slate
+/// The input of a program without scenes, backups and slate is opened before the program begins, and so is each file of
+/// a rendered show (``OpenedSource``). All other sources are opened in parallel, each with its backups and a slate
 /// (``SourceInputs``).
 final class ProgramInputs: Sendable {
     /// The director, the stingers and the slate, which only a program with scenes has.
@@ -36,9 +36,9 @@ final class ProgramInputs: Sendable {
     private let studio: Studio?
 
     /// Opens the inputs that `configuration` names, and begins its run-down. Blocks until the program's format is
-    /// known. Without backups and slate, this is when all inputs have answered; with them, one answer is enough, see
-    /// ``SourceInputs/native(among:_:clock:)``. Without sources, the run-down's first file determines the format.
-    /// Switches between inputs are recorded in the catalogues of `recordings`. Throws ``ChannelFailure``.
+    /// known. If the sources are opened before the program begins, all of them must have answered. Otherwise one answer
+    /// is enough: see ``SourceInputs/native(among:_:clock:)``. Without sources, the run-down's first file determines
+    /// the format. Switches between inputs are recorded in the catalogues of `recordings`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, listening: any InputOpener, recordings: ChannelRecordings,
         clock: any MonotonicClock, logger: Logger
@@ -114,7 +114,7 @@ final class ProgramInputs: Sendable {
     }
 
     /// Returns the format of the first source in `chosen` that answers. Without sources, returns the format of the
-    /// run-down's first file.
+    /// run-down's first file, or the usual format if the run-down has no file.
     private static func native(
         of chosen: [SourceInputs], _ configuration: ChannelConfiguration, listening: any InputOpener,
         clock: any MonotonicClock, logger: Logger
@@ -132,7 +132,8 @@ final class ProgramInputs: Sendable {
         }
     }
 
-    /// Makes a director that controls `bus`, on which `sources` are shown.
+    /// Makes a director that controls `bus`, on which `sources` are shown, and the stingers and the slate of the
+    /// program.
     private static func studio(
         of sources: [any ProgramSource], _ audio: SeparateAudio?, on bus: Bus, _ format: VideoFormat,
         _ configuration: ChannelConfiguration, recordings: ChannelRecordings, clock: any MonotonicClock, logger: Logger
@@ -228,7 +229,7 @@ final class ProgramInputs: Sendable {
     /// The input that is on air; nil for a program with scenes, and for a source without backups and slate.
     var selection: SelectionStatus? { studio == nil ? sources[0].selection : nil }
 
-    /// The sources of a program that has scenes and is on air; nil for any other program.
+    /// The sources of a program that has scenes and is not rendered; nil for any other program.
     var parts: [PartStatus]? {
         guard let director, !isOpened else { return nil }
         let seen = director.seen
@@ -239,7 +240,7 @@ final class ProgramInputs: Sendable {
         }
     }
 
-    /// The error of a source that failed for good; nil if none did.
+    /// The error of a source that failed for good; nil if none did, and nil if the sources are reopened after failures.
     var failure: String? {
         isOpened ? statuses.first { $0.state == .failed }.map { $0.lastError ?? "" } : nil
     }

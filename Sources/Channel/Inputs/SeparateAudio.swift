@@ -101,7 +101,7 @@ struct SeparateAudio {
     }
 
     /// Adds the audio to `bus`, and describes it to the director as a source that is audible and never visible. Used
-    /// for a program of several sources.
+    /// for a program with scenes.
     func source(on bus: Bus) -> Director.Source {
         let own = Bus()
         own.show(Scene(layers: [], audio: [.feed(feed)]))

@@ -33,8 +33,8 @@ final class SourceInputs: ProgramSource {
         var delivered = FeedStatus()
     }
 
-    /// The time for which packets of an input without a configured latency are kept. It is longer than the buffer of
-    /// any such input.
+    /// The delay that is assumed for an input without a configured latency when its packets are kept. It is longer than
+    /// the buffer of any input of this kind.
     private static let usualLatency = Duration.seconds(5)
 
     let bus = Bus()
@@ -113,9 +113,10 @@ extension SourceInputs {
 
 extension SourceInputs {
     /// Returns the program's format. Waits at most 10 s until one of `all`, which are being opened in parallel, has
-    /// answered. Does not wait if a slate, a size and a frame rate are configured. The first source determines the
-    /// format. A later source determines it only if all sources before it have failed, or after the 10 s. Throws
-    /// ``ChannelFailure`` if no source answers and there is no slate.
+    /// answered; longer only while an input is connected and waits for its first keyframe. Does not wait if a slate, a
+    /// size and a frame rate are configured. The first source determines the format. A later source determines it only
+    /// if all sources before it have failed, or after the 10 s. Throws ``ChannelFailure`` if no source answers and
+    /// there is no slate.
     static func native(
         among all: [SourceInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
     ) throws(ChannelFailure) -> VideoFormat {

@@ -114,7 +114,7 @@ final class SourceSwitch: Sendable {
     /// Whether the input should be open.
     func isOpen(_ input: Int) -> Bool { state.withLock { $0.selector.isOpen(input) } }
 
-    /// A snapshot of the switch: which input is on air, why, and what was on air before.
+    /// A snapshot of the switch: which input is on air and why, how often that has changed, and which inputs are open.
     var status: SelectionStatus {
         state.withLock { state in
             var status = state.status
@@ -125,7 +125,8 @@ final class SourceSwitch: Sendable {
 
     /// Blocks until an input has answered, and returns the answer, which is that input's value in `known`. The first
     /// input determines the answer. A later input determines it only if the first one has failed, or after `patience`
-    /// nanoseconds. Returns nil if no input answers in that time, or if no input could be opened.
+    /// nanoseconds. Returns nil if no input answers in that time, or if no input could be opened. Waits longer only
+    /// while an input is connected and waits for its first keyframe.
     func answer<Answer>(of sources: [StandbySource], within patience: Int64, known: () -> [Answer?]) -> Answer? {
         let deadline = clock.now + patience
         while true {
@@ -146,7 +147,7 @@ final class SourceSwitch: Sendable {
         return isAwaited && !isOverdue ? nil : known.lazy.compactMap { $0 }.first
     }
 
-    /// Whether one of the sources is being opened and only waits for its next keyframe, which determines the source's
+    /// Whether one of the sources is being opened and only waits for its first keyframe, which determines the source's
     /// format.
     static func isDescribing(_ sources: [StandbySource]) -> Bool { sources.contains { $0.report.isDescribing } }
 

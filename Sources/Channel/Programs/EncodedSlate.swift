@@ -13,7 +13,8 @@ internal import Synchronization
 /// The slate of a program whose packets are passed through. While the slate is on air, it is a small program with an
 /// encoder of its own. At other times it uses no resources.
 ///
-/// All calls may be made on any thread and return at once. The slate runs on its own queue, `relay.slate.<channel>`.
+/// All calls may be made on any thread. Except for `init`, which can read a file, they return at once. The slate runs
+/// on its own queue, `relay.slate.<channel>`.
 final class EncodedSlate: Sendable {
     /// Receives the packets of a slate.
     protocol Sink: PacketSink {
@@ -86,7 +87,7 @@ final class EncodedSlate: Sendable {
     /// The heartbeat of the slate's program while the slate is being encoded; nil otherwise.
     var heartbeat: Heartbeat? { state.withLock { $0.running?.program.heartbeat } }
 
-    /// Updates the scene that is shown. A video file's slate is a still image until the file delivers a frame.
+    /// Updates the scene that is shown. The slate of a video file is a still image until the file delivers a frame.
     func refresh() {
         guard let running = state.withLock({ $0.running }) else { return }
         let scene = scene(of: running.slate)

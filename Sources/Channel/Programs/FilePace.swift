@@ -14,8 +14,8 @@ struct FilePace {
     private var newest = Int64.min
 
     /// Returns the clock time at which a packet with the decoding time `time` is due. `now` is the current clock time.
-    /// All values are in nanoseconds. A packet with an earlier time than its predecessor is due at once; this is common
-    /// for interleaved audio.
+    /// All values are in nanoseconds. A packet that is not later than the newest due packet is due at once; this is
+    /// common for interleaved audio.
     mutating func due(_ time: Int64, now: Int64) -> Int64 {
         guard time > newest else { return .min }
         let from = anchor ?? (time, now)

@@ -2,7 +2,8 @@
 
 internal import Media
 
-/// Ignores requests for keyframes. It is used where only the sender decides when to make keyframes.
+/// Ignores requests for keyframes. It is used for packets that a sender encoded, for audio, and for streams whose
+/// keyframes are requested directly from their encoder.
 struct NoKeyframes: KeyframeRequester {
     func requestKeyframe(at programTime: Int64?) {}
 }

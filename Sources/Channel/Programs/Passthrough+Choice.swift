@@ -95,7 +95,7 @@ extension Passthrough {
     }
 
     /// Waits until the tracks of the slate are known, or those of an input that has answered in the meantime. Returns
-    /// nil if there is no slate, or if the program was ended.
+    /// nil if there is no slate, if the program was ended, or after 10 s.
     private func awaitSlate() -> StreamDescription? {
         guard slate != nil else { return nil }
         let deadline = clock.now + SourceSwitch.patience
@@ -192,8 +192,8 @@ extension Passthrough {
         logger.warning("there can be no slate", metadata: ["reason": "\(reason)"])
     }
 
-    /// Puts the slate on air, beginning with its first frame, if the slate can be encoded with the same codecs as the
-    /// input that it replaces.
+    /// Puts the slate on air, beginning with its first frame, if the slate can be encoded with the same video codec as
+    /// the input that it replaces.
     private func showSlate(in air: inout PassthroughAir) {
         guard let slate else { return }
         let known = names.indices.map { air.splicer.stream(of: $0) }

@@ -11,15 +11,16 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// A program that passes the packets of its inputs on unchanged, without a decoder and without an encoder.
+/// A program that passes the packets of its inputs on unchanged. If the program has a single input, one of its tracks
+/// can be re-encoded instead (``TrackMix``).
 ///
 /// A single input is opened before the program begins, and the program ends with the input. With backups or a slate, a
 /// ``SourceSwitch`` decides which inputs are open and which one is on air. A `PacketSplicer` passes an input's packets
 /// on, beginning with the input's next keyframe.
 ///
-/// Packets are published on the threads of the sources, one thread at a time. The reader of a file or playlist is
-/// paused until the input is on air, and is then paced by the times that its packets have in the program. No other
-/// input is delayed.
+/// Packets are published on the threads of the sources and of the slate, one thread at a time. The reader of a file or
+/// playlist is paused until the input is on air, and is then paced by the times that its packets have in the program.
+/// No other input is delayed.
 final class Passthrough: ChannelProgram {
     struct State {
         /// The inputs, if there are backups or a slate; otherwise empty.
@@ -58,9 +59,9 @@ final class Passthrough: ChannelProgram {
     let inputHeartbeats: [Heartbeat]
 
     /// Opens the input. Nothing is on air yet. Blocks until the tracks are known, without a time limit if the input
-    /// listens. With backups or a slate, the tracks of one input must be known within 10 s. Packets go to `hub`. An
-    /// unpaced file waits until the recorders in `recordings` have room. Switches between inputs are recorded in the
-    /// catalogues of `recordings`. Throws ``ChannelFailure``.
+    /// listens. With backups or a slate, the tracks of one input must be known within 10 s, or those of the slate
+    /// within another 10 s. Packets go to `hub`. An unpaced file waits until the recorders in `recordings` have room.
+    /// Switches between inputs are recorded in the catalogues of `recordings`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: ChannelRecordings,
         listening: any InputOpener, clock: any MonotonicClock, logger: Logger

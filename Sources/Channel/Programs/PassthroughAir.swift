@@ -90,7 +90,7 @@ struct PassthroughAir {
         return (due, false)
     }
 
-    /// Keeps packets until the program begins. Of every input except the first, only the newest GOP is kept. Otherwise
+    /// Keeps packets until the program begins. For every input except the first, only the newest GOP is kept. Otherwise
     /// the program would begin with all older packets at once, and would be ahead of the clock.
     mutating func keep(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
         guard !packets.isEmpty else { return }

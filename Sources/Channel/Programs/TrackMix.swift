@@ -18,9 +18,9 @@ struct TrackMix: Sendable {
     private let coded: TrackDescription
 
     /// Creates the mix that `configuration` requests, for an input with the tracks of `stream`. Nil if `configuration`
-    /// requests no mix, or if there is no audio to encode. Packets go to `hub`. `publisher` is the heartbeat of the
-    /// thread that delivers the packets; the heartbeat is suspended while a source that `canWait` is blocked. Throws
-    /// ``ChannelFailure``.
+    /// requests no mix, or if the audio is to be encoded and the input has no audio. Packets go to `hub`. `publisher`
+    /// is the heartbeat of the thread that delivers the packets; the heartbeat is suspended while a source that
+    /// `canWait` is blocked. Throws ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, of stream: StreamDescription, canWait: Bool, publisher: Heartbeat,
         into hub: PacketStream

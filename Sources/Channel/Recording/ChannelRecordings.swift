@@ -60,7 +60,8 @@ package final class ChannelRecordings: Sendable {
         second.finish()
     }
 
-    /// Blocks while the queue of any recorder is more than half full. Used by a program that no clock paces.
+    /// Blocks while the queue of any recorder is more than half full, or holds more than half a second of media. Used
+    /// by a program that no clock paces.
     func waitForRoom() {
         for recording in current { recording.waitForRoom() }
     }

@@ -8,7 +8,7 @@ internal import Synchronization
 /// Finds out whether a second record directory is the first one, or in it, or around it.
 ///
 /// A disk that hangs must not keep the directory on the other disk from being used, so a question without an answer
-/// counts as no. Until it is answered, no other thread asks the same: each would hang, too.
+/// counts as no. Until a question is answered, no other thread asks the same question: each thread would hang, too.
 ///
 /// Any thread may use it.
 package final class CollisionCheck: Sendable {
@@ -36,7 +36,7 @@ package final class CollisionCheck: Sendable {
     }
 
     /// Whether the directories `first` and `second` collide; false if the disks do not answer in time. Blocks until
-    /// then.
+    /// they answer or the time is over.
     func collides(_ first: String, _ second: String) -> Bool {
         let question = question(of: Pair(first: first, second: second))
         let limit = DispatchTime.now() + .nanoseconds(Int(patience.inNanoseconds))

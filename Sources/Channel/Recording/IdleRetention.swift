@@ -31,7 +31,8 @@ package final class IdleRetention: Sendable {
         var isConfirmed = false
         /// How often ``recording`` was set.
         var number = 0
-        /// The clock time, in nanoseconds, since which no recording has been active; nil while a recording is active.
+        /// The clock time, in nanoseconds, since which no recording has been active; nil while a recording is active,
+        /// and from each change of the rules to the next check.
         var idleSince: Int64?
         /// After the record directory could not be opened: the clock time, in nanoseconds, at which the next attempt to
         /// open it is made.
@@ -42,7 +43,7 @@ package final class IdleRetention: Sendable {
         /// A stamp of the catalogue that was read before ``keepers`` read the catalogue; nil without a catalogue. A
         /// stamp that differs later shows that the catalogue was written since.
         var stamp: CatalogueStamp?
-        /// Why the record directory could not be opened; nil if it could.
+        /// Why the record directory could not be opened or checked; nil if that succeeded last.
         var failure: String?
         var isStopped = false
     }

@@ -29,8 +29,8 @@ final class OtherRecorder: RetentionVeto {
         (self.channel, self.directory, self.clock) = (channel, directory, clock)
     }
 
-    /// What the latest listing has found: why no file may be deleted; nil if nothing prevents it, or before the first
-    /// listing.
+    /// What the latest listing for ``mayDelete(_:)`` has found: why no file may be deleted; nil if nothing prevents it,
+    /// or before the first listing.
     var failure: FileFailure? { state.withLock { $0.failure } }
 
     func mayDelete(_ fileName: String) -> Bool {

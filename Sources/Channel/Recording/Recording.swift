@@ -16,7 +16,7 @@ internal import Upload
 /// catalogue and uploader of one directory. A recording that was stopped is never restarted; the next recording is a
 /// new object.
 ///
-/// All calls may be made on any thread and return at once.
+/// All calls may be made on any thread. They return at once, unless their comments say that they block.
 package final class Recording: SceneRecording {
     /// The time that the recorder has to finish its files. A channel that must end earlier stops waiting for the
     /// recorder.
@@ -29,7 +29,7 @@ package final class Recording: SceneRecording {
         /// Whether the channel has live outputs, which go on air even if nothing can be recorded.
         var hasOutputs: Bool
         /// How long after its presentation time a frame leaves the encoder; nil if frames leave the encoder before that
-        /// time.
+        /// time, or if the recorded video is not encoded here.
         let delay: Duration?
         /// The longest expected time between two keyframes.
         let gop: Duration
@@ -119,7 +119,8 @@ package final class Recording: SceneRecording {
 
     /// Sets the recording up, and asks the storage guard whether there is enough space. The guard queries the file
     /// system, so the call blocks as long as the file system does. Nothing is recorded yet. Throws ``ChannelFailure``
-    /// for rules that contradict each other and, if the channel has no outputs, for a full disk.
+    /// for tracks that the files cannot contain, for rules that contradict each other and, if the channel has no
+    /// outputs, for a full disk.
     init(
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(ChannelFailure) {
@@ -245,11 +246,12 @@ package final class Recording: SceneRecording {
     /// Closes the open file, because no more packets arrive.
     func pause() { recorder.pause() }
 
-    /// Records a gap at the end of the recording: the packets up to program time `time`, in nanoseconds, will never
-    /// arrive, for `reason`.
+    /// Records a gap at the end of the recording, because the packets up to program time `time`, in nanoseconds, will
+    /// never arrive. `reason` says why they are missing.
     func miss(until time: Int64, because reason: String) { recorder.miss(until: time, because: reason) }
 
-    /// Blocks while the recorder's queue is more than half full. Used by a program that no clock paces.
+    /// Blocks while the recorder's queue is more than half full, or holds more than half a second of media. Used by a
+    /// program that no clock paces.
     func waitForRoom() { recorder.waitForRoom() }
 
     /// Ends the recording: closes the open file, hands files over for upload and completes the catalogue. Then calls

@@ -117,8 +117,8 @@ struct RecordingPlace: Sendable {
         DispatchQueue(label: "relay.recovery", qos: .utility).async(group: group) { recover() }
     }
 
-    /// Uploads the waiting files until that fails or ``cancelUploads()`` is called, writes the catalogue's pending
-    /// entries, and then calls `completion`. Returns at once.
+    /// Uploads the waiting files, unless several uploads fail or ``cancelUploads()`` is called. Then writes the
+    /// catalogue's pending entries, and calls `completion`. Returns at once.
     func finish(_ completion: @escaping @Sendable () -> Void) {
         // The catalogue is finished after the uploader, so that it contains the uploader's last entries.
         let last: @Sendable () -> Void = { [catalogue] in catalogue.finish(completion) }

@@ -27,8 +27,8 @@ struct RecordingPlaces: Sendable {
         second = recording.isForClips ? nil : recording.second.map(place)
     }
 
-    /// Why the channel must not be opened; nil if it can be. A directory that cannot be used does not keep a channel
-    /// off air whose second directory can.
+    /// Why the channel must not be opened; nil if it can be. If the second directory can be used, the channel is opened
+    /// although the first one cannot, except for an error of the configuration.
     var failure: ChannelFailure? {
         guard case .failure(let failure) = first else { return nil }
         if case .success? = second, failure.cause != .configuration { return nil }

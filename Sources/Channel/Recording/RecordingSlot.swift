@@ -190,7 +190,7 @@ package final class RecordingSlot: Sendable {
 
     /// Shows `reason` as the error of the missing recording, and calls `make` repeatedly until it sets the recording
     /// up, or until a recording is started or stopped. Returns at once. Returns false, and does nothing, if there is a
-    /// recording already.
+    /// recording already or the program has ended.
     @discardableResult
     func lack(_ reason: String, _ make: @escaping @Sendable () throws -> Recording) -> Bool {
         let lack = Lack(reason, make)

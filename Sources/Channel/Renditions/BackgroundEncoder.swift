@@ -15,7 +15,7 @@ internal import Synchronization
 /// lower priority and has a bounded queue. If it cannot keep up, it drops and counts frames of its own output only. It
 /// drops audio only if several hundred jobs wait.
 ///
-/// All calls may be made on any thread and return at once.
+/// All calls may be made on any thread. All except `init` return at once.
 final class BackgroundEncoder: KeyframeRequester {
     private enum Job {
         case audio(AudioBuffer)
@@ -97,7 +97,8 @@ final class BackgroundEncoder: KeyframeRequester {
     /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { state.withLock { $0.failure } }
 
-    /// Why nothing was encoded, and until which program time in nanoseconds; nil if the encoder did not fail.
+    /// Why nothing was encoded, and until which program time in nanoseconds; nil if the encoder did not fail, or if no
+    /// frame was lost because of its failure.
     var missing: (reason: String, until: Int64)? {
         let (failure, lastLost) = state.withLock { ($0.failure, $0.lastLost) }
         guard let failure, let lastLost else { return nil }

@@ -26,8 +26,8 @@ final class PacketHandover: PacketSink {
         news.signal()
     }
 
-    /// Publishes the packets to `sink`. Calls `afterEach` after each packet or batch of packets. Returns after the last
-    /// packet, when it has also finished `sink`.
+    /// Publishes the packets to `sink`. Calls `afterEach` after each batch of packets, which can be empty. Returns
+    /// after the last packet, when it has also finished `sink`.
     func run(into sink: any PacketSink, afterEach work: () -> Void) {
         while true {
             news.wait()

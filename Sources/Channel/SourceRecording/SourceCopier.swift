@@ -37,7 +37,7 @@ final class SourceCopier: SourceCoding {
         var (skipped, allSkipped) = (0, 0)
         /// The end of the newest packet, in nanoseconds of program time.
         var newest: Int64?
-        /// Whether the recording was paused because no packets arrive.
+        /// Whether the recording was paused because no packets arrive. True before the first packet.
         var isSilent = true
         var hasPackets = false
         var isOver = false

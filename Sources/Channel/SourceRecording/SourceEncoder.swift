@@ -10,7 +10,7 @@ internal import Synchronization
 /// Encodes the video and audio of one source in the background, one frame for each frame of the program. It never
 /// delays the program: see ``BackgroundEncoder``.
 ///
-/// All calls may be made on any thread and return at once.
+/// All calls may be made on any thread. All except `init` return at once.
 final class SourceEncoder: SourceWatcher, KeyframeRequester {
     private let encoder: BackgroundEncoder
     /// The newest frame of the source. It is repeated while the source delivers no new frame.
@@ -39,7 +39,8 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
     var dropped: Int { encoder.dropped }
     /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { encoder.failure }
-    /// Why nothing was encoded, and until which program time in nanoseconds; nil if the encoder did not fail.
+    /// Why nothing was encoded, and until which program time in nanoseconds; nil if the encoder did not fail, or if no
+    /// frame was lost because of its failure.
     var missing: (reason: String, until: Int64)? { encoder.missing }
 
     func requestKeyframe(at programTime: Int64?) { encoder.requestKeyframe(at: programTime) }

@@ -40,8 +40,8 @@ final class SourceRecordings: KeyframeRequester {
         let recording: Recording
     }
 
-    /// Slightly more than the duration of one audio sample, in nanoseconds: the first sample of a frame can begin
-    /// before the frame.
+    /// More than the duration of one audio sample (21 µs), in nanoseconds: the first sample of a frame can begin before
+    /// the frame.
     private static let sample: Int64 = 100_000
     /// An event that must happen at the same frame in all recordings is scheduled this many frames ahead.
     private static let lead: Int64 = 10

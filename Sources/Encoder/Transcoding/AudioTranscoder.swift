@@ -9,10 +9,10 @@ package import Media
 /// filled with silence, and overlaps are removed.
 package final class AudioTranscoder: TrackTranscoder {
     /// The maximum difference, in samples, between a timestamp and the end of the samples so far that does not count as
-    /// a gap or an overlap: 10 ms, which is shorter than a frame of any codec.
+    /// a gap or an overlap: 10 ms, which is shorter than a frame of the usual codecs.
     private static let tolerance = AudioFormat.program.timeBase.ticks(.milliseconds(10))
     /// The maximum by which one decoded frame moves the packets' times towards the timestamps, in samples: about 2000
-    /// ppm.
+    /// ppm for frames of 1024 samples.
     private static let step: Int64 = 2
     /// The longest gap that is filled with silence, in samples. After a longer gap, a new encoder begins at the new
     /// time.
@@ -83,8 +83,8 @@ package final class AudioTranscoder: TrackTranscoder {
         return coded
     }
 
-    /// Compares `stated`, the position of the next samples by their timestamp, with the end of the samples so far.
-    /// Handles a gap or an overlap between the two.
+    /// Compares `stated`, the position that the timestamp of the next samples gives, with the end of the samples so
+    /// far. Corrects a small difference, and handles a gap or an overlap. Without a timestamp, does nothing.
     private func place(_ stated: Int64?) throws -> [EncodedPacket] {
         guard let stated else { return [] }
         guard let origin else {

@@ -4,10 +4,10 @@ internal import Dispatch
 package import Media
 internal import Synchronization
 
-/// Forwards one track of an input unchanged, and sends the other track through a transcoder on its own queue, so that
-/// neither track waits for the other.
+/// Sends one track of an input through a transcoder on a queue of its own, and forwards all other packets unchanged.
+/// The forwarded packets do not wait for the transcoder, unless the source itself can wait.
 ///
-/// Only one thread at a time may publish packets. Both tracks go to sinks that interleave them.
+/// Only one thread at a time may publish packets. The receiver of the output must interleave the tracks.
 package final class TranscodingSink: PacketSink {
     /// The state of the transcoder, for an operator.
     package struct Status: Sendable {
@@ -16,7 +16,7 @@ package final class TranscodingSink: PacketSink {
         /// Number of packets that were left out because the transcoder could not keep up, or because they followed such
         /// a packet and were not keyframes.
         package var skipped = 0
-        /// Why the transcoder ended; nil unless it ended before the program.
+        /// The error that stopped the transcoder; nil if it has not failed.
         package var failure: String?
     }
 

@@ -9,7 +9,7 @@ internal import Synchronization
 ///
 /// x264 receives frame numbers as times. In the output, each frame gets the sender's time back, so that neither a
 /// variable frame rate nor the sender's clock moves a frame. The decoding time of an output frame is the presentation
-/// time of an earlier frame; the encoder's delay determines which one.
+/// time of that frame or of an earlier one; the number of B-frames determines which one.
 package final class VideoTranscoder: TrackTranscoder {
     /// Receives requests for keyframes from any thread.
     private final class Requests: KeyframeRequester {

@@ -5,8 +5,8 @@ internal import Media
 /// Two feeds in a cross-fade, and how similar their audio is. The similarity matters for the loudness during the fade:
 /// the audio of two cameras in the same room adds up to a louder signal than the audio of two unrelated sources.
 struct FadePair {
-    /// Two unrelated sources can have a correlation up to this value by chance within one frame. A correlation up to
-    /// this value is ignored; the change of loudness that it would cause is at most 0.4 dB.
+    /// Two unrelated sources can have a correlation up to this value by chance within one frame. A smaller correlation
+    /// is ignored; the change of loudness that it would cause is at most 0.4 dB.
     private static let chance: Float = 0.1
 
     let coming: SourceFeed

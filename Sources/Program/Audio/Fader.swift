@@ -49,10 +49,10 @@ package final class Fader: Sendable {
         fileprivate let start: Settings
     }
 
-    /// The configured settings and the present settings; nil if an operator has not changed any setting.
+    /// The configured settings and the present settings; nil if they are equal.
     package var memory: Memory? { state.withLock { $0.now == $0.start ? nil : Memory(now: $0.now, start: $0.start) } }
 
-    /// Repeats the changes that an operator made in `memory`. A setting whose configured value has changed since keeps
+    /// Applies the operator's changes in `memory` again. A setting whose configured value has changed since then keeps
     /// the new value.
     package func restore(_ memory: Memory) {
         func restore<Value: Equatable>(

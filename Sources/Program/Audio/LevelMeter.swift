@@ -7,7 +7,8 @@ internal import Synchronization
 /// Measures the level of a source's audio: the sample peak of each channel. Without a new peak, the reading falls by 20
 /// dB per second. Any thread may use a meter.
 package final class LevelMeter: Sendable {
-    /// How fast the reading falls, in dB per second, as in peak programme meters (IEC 60268-10, type I).
+    /// How fast the reading falls, in dB per second. A digital peak level meter by IEC 60268-18 falls more slowly: by
+    /// 20 dB in 1.7 s.
     private static let fall = 20.0
     /// The lowest reading, which stands for silence, in dBFS.
     package static let floor = -90.0

@@ -3,14 +3,15 @@
 internal import Foundation
 internal import Media
 
-/// Keeps the mixed audio below -1 dBTP (EBU R 128). It measures true peaks by oversampling (ITU-R BS.1770 annex 2).
+/// Keeps audio that is mixed from several sources below -1 dBTP (EBU R 128). It measures true peaks by oversampling
+/// (ITU-R BS.1770 annex 2).
 ///
 /// The limiter looks 5 ms ahead, so it returns samples 5 ms later. The samples nevertheless keep their positions. The
 /// gain begins to fall before a peak comes and never changes in steps. So neither a peak nor a switch to audio that is
 /// too loud causes a click.
 struct Limiter {
     /// The highest permitted amplitude. It is lower than -1 dBTP, because four times oversampling can underestimate a
-    /// peak between samples. The difference is the maximum of this error for signals below 20 kHz.
+    /// peak between samples. The difference is the maximum of this error for signals below 16 kHz.
     static let ceiling: Float = 0.86
     /// The gain falls linearly to the value that a peak needs over this many samples: 5 ms at 48 kHz.
     private static let window = 240
@@ -79,9 +80,9 @@ struct Limiter {
         limit(.silence(at: end, count: Self.delay, format: format), alone: true)
     }
 
-    /// Examines the `count` samples whose neighbors are known since this call. For each of them, writes the highest
-    /// permitted factor to ``needed``. Returns false if all of these samples can stay unchanged; ``needed`` is then not
-    /// written.
+    /// Examines the next `count` samples: those whose neighbors have all arrived with this call. For each of them,
+    /// writes the highest permitted factor to ``needed``. Returns false if it is certain that all of these samples can
+    /// stay unchanged; ``needed`` is then not written.
     private mutating func note(_ count: Int, alone: Bool) -> Bool {
         // The last samples of the audio that the previous call added are examined only now, because the samples after
         // them have just come.

@@ -50,7 +50,7 @@ struct Mixer {
     private var came: [(source: Bus, audio: AudioBuffer)] = []
     private var hasBegun = false
     /// Whether the last mix has at most one source, and the operator's gain leaves that source unchanged. The source
-    /// may be fading.
+    /// may be fading. True before the first mix.
     private(set) var isAlone = true
 
     /// Creates a mixer without audio.

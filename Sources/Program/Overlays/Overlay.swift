@@ -4,10 +4,11 @@ package import Media
 internal import Synchronization
 
 /// A graphic in front of the program's video, such as a logo or a text. It is visible while the scene on air names it,
-/// or as long as an operator wants it. It fades in and out by itself. If the next scene names the overlay, too, it
+/// unless an operator shows or hides it. It fades in and out by itself. If the next scene names the overlay, too, it
 /// remains visible during the transition. Any thread may use it.
 package final class Overlay: Sendable {
-    /// An operator's choice of visibility, and the program frame from which on it applies.
+    /// An operator's choice of visibility, the number of frames of its fade, and the program frame from which on it
+    /// applies.
     private struct Choice {
         let isVisible: Bool?
         let frames: Int64
@@ -16,12 +17,13 @@ package final class Overlay: Sendable {
 
     private struct State {
         var art: OverlayArt
-        /// The operator's last choice, which may apply only later; nil leaves the visibility to the scenes.
+        /// The operator's last choice, which may apply only later; at first the choice given to `init`. Nil leaves the
+        /// visibility to the scenes.
         var said: Bool?
         /// The choice that applies now.
         var choice: Bool?
         var waiting: [Choice] = []
-        /// The last frame of a fade that an operator has started; nil without such a fade.
+        /// The frame at which a fade that an operator has started is complete; nil without such a fade.
         var fadeEnd: FrameIndex?
         var fader = OverlayFader()
     }
@@ -40,7 +42,8 @@ package final class Overlay: Sendable {
         state = Mutex(State(art: art, said: isVisible, choice: isVisible))
     }
 
-    /// The operator's last choice of visibility; nil leaves the visibility to the scenes.
+    /// The operator's last choice of visibility, at first the choice given to `init`; nil leaves the visibility to the
+    /// scenes.
     package var choice: Bool? { state.withLock { $0.said } }
 
     /// Whether the overlay is visible in the current frame, at least partly.
@@ -66,8 +69,8 @@ package final class Overlay: Sendable {
 
     /// Returns the overlay's opacity at frame `index`, from 0 to 1, and its appearance; nil if it is invisible.
     /// `isNamed` says whether the scene on air names the overlay. `frames` is how many frames of the transition to this
-    /// scene are left, this frame included; 0 after a cut. A fade that an operator has started keeps its own length
-    /// instead. Must be called once per frame.
+    /// scene are left, this frame included; 0 if no transition is running. A fade that an operator has started keeps
+    /// its own length instead. Must be called once per frame.
     func look(at index: FrameIndex, isNamed: Bool, frames: Int64) -> (level: Double, art: OverlayArt)? {
         state.withLock { state in
             while let next = state.waiting.first, next.frame <= index {

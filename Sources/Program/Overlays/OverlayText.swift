@@ -6,7 +6,7 @@ package struct OverlayText: Sendable, Equatable {
     package enum Piece: Sendable, Equatable {
         /// Text that never changes.
         case fixed(String)
-        /// A digit of a clock, by its place from the left.
+        /// A digit of a clock, by its place from the left, counted from 0.
         case digit(Int, of: OverlayTime.Clock)
     }
 
@@ -15,7 +15,7 @@ package struct OverlayText: Sendable, Equatable {
         package let description: String
     }
 
-    /// The maximum number of letters of a text.
+    /// The maximum number of characters of a text.
     package static let longest = 200
 
     /// The text as the user wrote it.
@@ -23,8 +23,8 @@ package struct OverlayText: Sendable, Equatable {
     /// The text's pieces, from left to right.
     package let pieces: [Piece]
 
-    /// Divides `text` into pieces. Throws if `text` is empty, has more than one line or more than ``longest`` letters,
-    /// or names an unknown clock.
+    /// Divides `text` into pieces. Throws if `text` is blank, has more than ``longest`` characters, contains a control
+    /// character such as a line break or a tab, or names an unknown clock.
     package init(_ text: String) throws(Fault) {
         guard !text.allSatisfy(\.isWhitespace), text.count <= Self.longest else {
             throw Fault(description: "An overlay's text has 1 to \(Self.longest) letters.")

@@ -14,8 +14,8 @@ package import Media
 package struct PacketPlacing {
     /// What is remembered of one track.
     private struct Track {
-        /// Program time minus source time of the previous packet, in nanoseconds; nil if the next packet comes from
-        /// another source.
+        /// Program time minus source time of the previous packet, in nanoseconds; nil before the first packet, and if
+        /// the next packet comes from another source.
         var offset: Int64?
         var given: TrackDescription?
         var known: TrackDescription?
@@ -48,8 +48,7 @@ package struct PacketPlacing {
         for track in tracks.keys { tracks[track]?.offset = nil }
     }
 
-    /// Returns `packet` with program times. `target` is the present difference between program time and source time, in
-    /// nanoseconds.
+    /// Returns `packet` with program times. `target` is program time minus source time at present, in nanoseconds.
     package mutating func place(_ packet: EncodedPacket, target: Int64) -> EncodedPacket {
         var track = tracks[packet.track] ?? Track()
         let offset = Self.follow(target, packet, track)

@@ -300,7 +300,8 @@ struct MixEffect {
 extension MixEffect {
     /// Mixes `parts` for `range`, the samples of the current frame, and returns audio that is ready. The returned audio
     /// directly follows the audio that was returned before. The audio fades as long as the transition lasts, or for
-    /// half a frame at a cut. The length of the fade does not depend on whether frames were skipped.
+    /// half a frame at a cut and under a stinger. The length of the fade does not depend on whether frames were
+    /// skipped.
     mutating func audio(_ range: Range<SampleIndex>, _ parts: [Mixer.Part]) -> AudioBuffer {
         let fade = running.flatMap { $0.stinger == nil ? $0.frames * frameSamples : nil }
         let mixed = mixer.mix(parts, range, fade: fade ?? frameSamples / 2)

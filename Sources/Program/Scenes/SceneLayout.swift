@@ -25,7 +25,7 @@ package struct SceneLayout: Sendable, Codable, Equatable {
     package enum Fit: String, Sendable, Codable, CaseIterable {
         /// The source is cropped: its center fills the area.
         case crop
-        /// The whole source is visible, with bars beside or above it.
+        /// The whole source is visible, with bars on both sides, or above and below.
         case contain
     }
 

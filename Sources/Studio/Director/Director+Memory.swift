@@ -35,7 +35,8 @@ extension Director {
     }
 
     /// Restores the choices that operators made before the channel was reopened. Choices that no longer fit are
-    /// dropped. Choices about audio and overlays are also dropped if their configuration has changed since.
+    /// dropped. Choices about audio and overlays are also dropped if their configuration has changed since. Blocks
+    /// while texts are drawn, and for at most 10 s until the file of a run-down's segment is open.
     package func restore(_ memory: Memory) {
         for source in sources {
             if let kept = memory.faders[source.name] { source.bus.fader.restore(kept) }

@@ -40,7 +40,7 @@ extension Director {
         }
     }
 
-    /// The peaks of the sources that are audible but never visible, in dBFS, by source name.
+    /// The peaks of the sources without video, in dBFS, by source name.
     package var heardLevels: [String: [Double]] {
         Dictionary(sources.filter { !$0.hasVideo }.map { ($0.name, $0.bus.meter.levels) }) { first, _ in first }
     }
@@ -58,7 +58,7 @@ extension Director {
         return report
     }
 
-    /// Cancels the change that is scheduled for the program frame `frame`.
+    /// Cancels the change that is scheduled for the program frame `frame`. Throws if there is no such change any more.
     package func withdraw(at frame: Int64) throws(Refusal) {
         let frame = FrameIndex(frame)
         let isDone = state.withLock { state in

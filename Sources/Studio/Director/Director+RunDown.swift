@@ -238,9 +238,10 @@ extension Director {
     /// The state of the run-down that is restored when the channel is reopened.
     var runDownMemory: RunDownMemory? { state.withLock { $0.runDownMemory } }
 
-    /// Loads the previous run-down again, and continues or holds its segment. If the configuration now names another
-    /// run-down, that run-down is loaded instead. A segment during which the channel has failed twice is skipped.
-    /// Returns whether a run-down determines the scene on air.
+    /// Loads the previous run-down again, and starts or holds the segment that was current, from its beginning. Without
+    /// a current segment, the run-down is stopped. If the configuration now names another run-down, or if the previous
+    /// one cannot be shown any more, the run-down that is loaded now stays. A segment during which the channel has
+    /// failed twice is skipped. Returns whether a run-down determines the scene on air.
     func restoreRunDown(_ memory: RunDownMemory?) -> Bool {
         let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
         guard let memory, memory.configured == configured else { return loaded != nil }

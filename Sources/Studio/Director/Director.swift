@@ -9,7 +9,7 @@ internal import Synchronization
 /// Controls the scenes of a program of several sources: converts requested scenes to scenes of the bus, and stores the
 /// scene on air, the preview, and the changes that are scheduled for frames.
 ///
-/// All calls can be made on any thread and return at once.
+/// All calls can be made on any thread. They return at once, unless their comments say that they block.
 package final class Director: Sendable {
     /// One of the sources.
     package struct Source: Sendable {
@@ -247,17 +247,17 @@ extension Director {
         }
     }
 
-    /// Puts the preview on air by a cut, and the previous scene into the preview. Returns the frame at which the change
-    /// begins.
+    /// Puts the preview on air by a cut, and the previous scene into the preview, unless that scene contains the file
+    /// of a run-down's segment. Returns the frame at which the change begins.
     package func take() throws(Refusal) -> Int64 { try swap(by: .cut) }
 
-    /// Puts the preview on air by the transition that was set for `auto`, and the previous scene into the preview.
+    /// Does the same as ``take()``, but by the transition that was set for `auto`.
     package func auto() throws(Refusal) -> Int64 {
         let transition = try transition(state.withLock { $0.transition })
         return try swap(by: transition)
     }
 
-    /// The current frame of a source, as a JPEG file with this width.
+    /// The current frame of a source, as a JPEG file with this width. Blocks while the frame is scaled and compressed.
     package func snapshot(of name: String, width: Int) throws(Refusal) -> [UInt8] {
         let source = try source(name, otherwise: .notFound)
         guard source.hasVideo else { throw Refusal(.conflict, "The source \(name) has no video.") }

@@ -6,7 +6,7 @@ package import Media
 package protocol PlayedFile: Sendable {
     /// The file's behavior while it is neither visible nor audible.
     var whenOff: WhenOff { get }
-    /// Continues from `moment` of the file. Returns at once. Throws if the file ends before `moment`.
+    /// Continues from `moment` of the file. Returns at once. Throws if the file is known to end before `moment`.
     func play(from moment: Duration) throws(Refusal)
 }
 
@@ -16,6 +16,7 @@ package enum WhenOff: String, Sendable, CaseIterable {
     case keep
     /// The file is paused.
     case pause
-    /// The file is closed. It begins again from its start when it is next visible or audible.
+    /// The file is closed while it is not in the preview, and not about to be visible or audible, either. After that,
+    /// it begins again from its start.
     case close
 }

@@ -12,8 +12,8 @@ package struct ProgramReport: Sendable, Codable {
         /// Whether the source has video. A source without video is only audible: it is not part of any scene, and has
         /// no snapshot.
         package var hasVideo: Bool
-        /// The input that the source shows, or `slate`; nil before anything is shown. For a source without video, it is
-        /// the input that is audible, and nil while no audio arrives.
+        /// The input that the source shows, or `slate`; nil before anything is shown, and in a rendered program. For a
+        /// source without video, it is the input that is audible, and nil while no audio arrives.
         package var input: String?
         /// Whether the source is visible, even if only during a transition.
         package var isOnAir: Bool
@@ -28,11 +28,11 @@ package struct ProgramReport: Sendable, Codable {
         /// The behavior of a file while it is neither visible nor audible; nil if the source is not a file.
         package var whenOff: String?
         /// The number of times a frame had not arrived when it was due, so that the previous frame was repeated; nil
-        /// for a source without video.
+        /// for a source without video, and in a rendered program.
         package var framesLate: Int?
         /// The reason why only keyframes of the source are shown, in one or two sentences; nil if all frames are shown.
         package var problem: String?
-        /// The number of frames that were never shown; nil for a source without video.
+        /// The number of frames that were never shown; nil for a source without video, and in a rendered program.
         package var framesDropped: Int?
         /// The peak of each audio channel of the source, in dBFS.
         package var levels: [Double]
@@ -55,7 +55,7 @@ package struct ProgramReport: Sendable, Codable {
         package var text: String?
         /// Whether the overlay is visible now, which includes fading in and out.
         package var isSeen: Bool
-        /// Whether an operator has shown or hidden the overlay; nil if the scenes determine that.
+        /// Whether an operator or the configuration has shown or hidden the overlay; nil if the scenes determine that.
         package var visible: Bool?
 
         package init(name: String, text: String?, isSeen: Bool, visible: Bool?) {

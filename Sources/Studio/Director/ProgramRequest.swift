@@ -8,7 +8,7 @@ package import Program
 package struct ProgramRequest: Sendable, Decodable {
     /// A scene, given by its name or by its layout.
     package enum SceneChoice: Sendable, Equatable {
-        /// The name of a configured scene, or the name of a source, which means that source alone.
+        /// The name of a configured scene, `slate`, or the name of a source, which means that source alone.
         case named(String)
         /// A scene with this layout.
         case laidOut(SceneLayout)
@@ -92,7 +92,7 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
         try container.encodeIfPresent(stinger, forKey: .name)
     }
 
-    /// The transition's name in logs.
+    /// The transition's name in logs and events.
     package var word: String { stinger.map { "\(Self.stinger) \($0)" } ?? type.rawValue }
 }
 
@@ -130,7 +130,8 @@ package struct OverlayRequest: Sendable, Decodable {
     package var text: String?
     /// The length of the fade in or out, in seconds; nil means that there is no fade.
     package var seconds: Double?
-    /// The frame of the program at which the change begins; nil means the next frame.
+    /// The frame of the program at which ``visible`` changes; nil means the next frame. ``text`` always changes at
+    /// once.
     package var at: Int64?
 
     private enum Key: String, CodingKey, CaseIterable { case visible, text, seconds, at }

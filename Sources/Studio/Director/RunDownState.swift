@@ -35,7 +35,8 @@ struct RunDownState {
     var lengths: RunDownLengths?
     /// Files of the previous run-down, one of which can still be on air.
     var former: [RunDownClip] = []
-    /// From this frame on, no file of the previous run-down is visible; nil until another scene goes on air.
+    /// From this frame on, no file of the previous run-down is visible; nil until another scene is put on air or
+    /// scheduled.
     var formerEnd: FrameIndex?
     /// The frame at which another scene replaces the files of the previous run-down; nil until such a scene is put on
     /// air or scheduled.

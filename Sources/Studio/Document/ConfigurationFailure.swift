@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// All errors in a configuration file, each with its position. No value is repeated, because a value can be a secret.
+/// All errors in a configuration file, each with its position. No value that can be a secret is repeated.
 package struct ConfigurationFailure: Error, Equatable, CustomStringConvertible {
     /// One error in a configuration file.
     package struct Fault: Equatable {

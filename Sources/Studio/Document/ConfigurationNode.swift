@@ -74,8 +74,8 @@ package struct ConfigurationNode {
         }
     }
 
-    /// JSON writes a letter beyond U+FFFF as two escapes (RFC 8259, 7), which the library refuses. The two escapes are
-    /// replaced by the single escape with which YAML writes this letter.
+    /// In JSON, a character beyond U+FFFF can be written as two escapes (RFC 8259, 7), which the library refuses. The
+    /// two escapes are replaced by the single escape of YAML. A text that does not begin like JSON is not changed.
     private static func joiningSurrogates(of text: String) -> String {
         guard text.first(where: { !$0.isWhitespace }).map("{[".contains) == true, text.contains("\\u") else {
             return text

@@ -142,7 +142,7 @@ extension NodeReader {
 /// (the optimal string alignment distance).
 package enum EditDistance {
     /// Returns the one of `words` that has the smallest distance to `word`; nil if this distance is greater than 1 and
-    /// greater than half the length of `word`.
+    /// greater than half the length of `word`, or if there are no words. Upper and lower case count as equal.
     package static func nearest(to word: String, among words: [String]) -> String? {
         let word = word.lowercased()
         let distances = words.map { ($0, between(word, $0.lowercased())) }
@@ -150,7 +150,7 @@ package enum EditDistance {
         return distance <= max(1, word.count / 2) ? nearest : nil
     }
 
-    /// The number of changes that turn `first` into `second`.
+    /// The number of changes that turn `first` into `second`. Only their first 64 characters are compared.
     static func between(_ first: String, _ second: String) -> Int {
         let (first, second) = (Array(first.prefix(64)), Array(second.prefix(64)))
         var before: [Int] = []

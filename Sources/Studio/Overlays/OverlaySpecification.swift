@@ -7,8 +7,8 @@ package import Media
 package import Networking
 package import Program
 
-/// An overlay in the syntax of the command-line option: `name=image:file` or `name=text:text`, with its position after
-/// a `#`.
+/// An overlay in the syntax of the command-line option: `name=image:file` or `name=text:text`, with its position and
+/// other options after a `#`.
 package struct OverlaySpecification: Sendable, Equatable {
     /// The content of an overlay.
     package enum Content: Sendable, Equatable {
@@ -31,7 +31,7 @@ package struct OverlaySpecification: Sendable, Equatable {
 
     /// The maximum number of overlays in a program.
     package static let most = 16
-    /// The maximum size of an image file, in bytes.
+    /// The maximum size of an image file or a font file, in bytes.
     private static let mostBytes = 64 << 20
     private static let usualHeight = 0.05
 
@@ -49,7 +49,7 @@ package struct OverlaySpecification: Sendable, Equatable {
     /// The file of the font; nil means the system's default font.
     package let font: String?
 
-    /// Parses `text`, and checks that the file in it exists.
+    /// Parses `text`, and checks the image file and the font file that it names.
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(image|text):(.+)/) else {
             throw TextFailure(
@@ -100,7 +100,7 @@ package struct OverlaySpecification: Sendable, Equatable {
         return color
     }
 
-    /// Throws if `path` is not a readable file, or if the file has more than `most` bytes.
+    /// Throws if `path` is not a readable regular file, or if the file has more than `most` bytes.
     static func check(_ path: String, of option: OptionReference, most: Int) throws(TextFailure) {
         guard let status = FileStatus(path), status.kind == .regular, access(path, R_OK) == 0 else {
             throw TextFailure("\(option): there is no file \(path) that can be read.")

@@ -129,8 +129,9 @@ extension Overlays {
         }
     }
 
-    /// Restores the choices about overlays that operators made before the channel was reopened. Choices that no longer
-    /// fit are dropped, and so are choices about overlays whose configuration has changed since.
+    /// Restores the choices about overlays that operators made before the channel was reopened. A choice is dropped if
+    /// it no longer fits, or if the configured text or visibility that it replaced has changed since. Blocks while
+    /// texts are drawn.
     func restore(_ memory: [Memory]) {
         for kept in memory {
             guard let entry = try? entry(kept.specification.name) else { continue }

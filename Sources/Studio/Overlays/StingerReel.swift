@@ -25,8 +25,8 @@ package final class StingerReel: Stinger {
     }
 
     /// The number of frames that are decoded ahead. These frames must last while a slow keyframe is decoded or the
-    /// machine is busy. They must take no more than 64 MiB, which is enough for twelve frames of 1080p (5.2 MB each
-    /// with alpha). The first frames that are kept take the same amount again.
+    /// machine is busy. They take no more than 64 MiB, which is enough for twelve frames of 1080p (5.2 MB each with
+    /// alpha), but there are always at least four. The first frames that are kept take the same amount again.
     private static func room(_ format: VideoFormat) -> Int {
         // Each pixel takes 5/2 bytes: one luma plane, one alpha plane, and two chroma planes of a quarter each.
         max(4, min(12, (64 << 20) / (format.width * format.height * 5 / 2)))
@@ -42,8 +42,8 @@ package final class StingerReel: Stinger {
     private let queue: DispatchQueue
     private let state = Mutex(State())
     private let work = DispatchSemaphore(value: 0)
-    /// Signalled for each decoded frame in a program that is rendered faster than real time, because such a program
-    /// waits for frames; nil in other programs.
+    /// Signalled for each decoded frame, at the file's end and by ``stop()``, in a program that is rendered faster than
+    /// real time, because this program waits for frames; nil in other programs.
     private let news: DispatchSemaphore?
 
     /// Reads the whole file of `stinger` once, which blocks, and makes the stinger ready. Throws ``ChannelFailure`` if
@@ -75,7 +75,7 @@ package final class StingerReel: Stinger {
         queue.async { [self] in run() }
     }
 
-    /// Creates the reels of all `stingers`: see ``init(_:format:logger:)``.
+    /// Creates the reels of all `stingers`: see ``init(_:format:isAwaited:logger:)``.
     package static func all(
         _ stingers: [StingerSpecification], format: VideoFormat, isAwaited: Bool = false, logger: Logger
     ) throws(ChannelFailure) -> [StingerReel] {
@@ -182,7 +182,7 @@ package final class StingerReel: Stinger {
         news?.signal()
     }
 
-    /// Waits until frame `number` is needed. Returns false if the stinger was rewound or stopped.
+    /// Waits until there is room for frame `number`. Returns false if the stinger was rewound or stopped.
     @discardableResult
     private func wait(_ turn: Int, for number: Int) -> Bool {
         while true {

@@ -16,7 +16,7 @@ package struct StingerSpecification: Sendable, Equatable {
     /// The time at which the scene under the stinger changes, in seconds since the stinger's beginning.
     let cut: Double
 
-    /// Parses `text`, and checks that the file in it exists.
+    /// Parses `text`, and checks the file that it names.
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(.+?)#(cut=.*)/) else {
             throw TextFailure("\(option: "--stinger") is NAME=FILE#cut=SECONDS, such as wipe=wipe.mov#cut=0.5.")

@@ -7,14 +7,16 @@ package import Program
 /// A planned show: a sequence of segments with their scenes, lengths and transitions.
 ///
 /// This is only a plan: ``RunDownPlayer`` computes from it the actions for each frame, both on air and when the show is
-/// rendered faster than real time. The size is limited: a run-down without an error (``fault(sources:unseen:)``) has at
-/// most ``mostSegments`` segments with at most ``mostViews`` views each.
+/// rendered faster than real time. The size is limited: ``RunDownReader`` accepts at most ``mostSegments`` segments,
+/// and ``Segment/fault(sources:unseen:)`` accepts at most ``mostViews`` views of a segment.
 package struct RunDown: Sendable, Equatable {
     /// The maximum number of segments: enough for a day of segments of one and a half minutes.
     package static let mostSegments = 1000
     /// The maximum number of views of a segment: enough for all sources and some scenes.
     package static let mostViews = 32
-    /// The minimum time for which a segment or a view is shown: a viewer cannot recognize anything in less time.
+    /// The minimum length of a segment whose length is a time, and the minimum time for which one of several views is
+    /// shown: a viewer cannot recognize anything in less time. A segment whose length is a number of frames can be
+    /// shorter.
     package static let shortest = Duration.milliseconds(100)
     package static let longest = Duration.seconds(7 * 86_400)
     /// The longest transition.
@@ -98,7 +100,7 @@ package struct RunDown: Sendable, Equatable {
             self.color = color
         }
 
-        /// A transition by a stinger, which has the length of the stinger's file.
+        /// Creates a transition by a stinger. Its duration is zero until it is set to the length of the stinger's file.
         package init(stinger: String) {
             self.init(.cut)
             self.stinger = stinger

@@ -9,12 +9,14 @@ internal import Program
 internal import Synchronization
 
 /// One use of a file in a run-down. The file is opened in advance at its start position, and stays paused until the
-/// program frame at which it begins. All calls can be made on any thread and return at once.
+/// program frame at which it begins. All calls can be made on any thread. They return at once, unless their comments
+/// say that they block.
 package final class RunDownClip: Sendable {
     /// The state of the file.
     enum Condition {
         case opening
-        /// The first frames are ready; `frames` is the number of all frames, if the container contains it.
+        /// The first frames are ready. `frames` is the number of program frames from the start position to the end of
+        /// the file; nil if the container does not contain the file's length.
         case ready(frames: Int64?)
         case failed(String)
     }
@@ -65,7 +67,7 @@ package final class RunDownClip: Sendable {
         return "\(name): The file is cut off\(length)."
     }
 
-    /// The program frame after the file's last frame; nil until it is known.
+    /// The first program frame after the file's video and audio have ended; nil until it is known.
     var end: FrameIndex? { feed?.end }
 
     /// The feed into which the file delivers; nil until the file is open.

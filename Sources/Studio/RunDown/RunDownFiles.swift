@@ -12,8 +12,8 @@ struct RunDownFiles: Sendable {
 
     /// The directory to which relative paths refer.
     let directory: String
-    /// Whether only files in the directory are allowed, because a client of the API must not have access to other files
-    /// of the machine.
+    /// Whether only files in the directory or below it are allowed, because a client of the API must not have access to
+    /// other files of the machine.
     var isConfined = false
 
     /// Returns the real path of the file with the name `path`. Blocks on the disk. Throws if no such file can be read.
@@ -55,7 +55,7 @@ struct RunDownFiles: Sendable {
     private static let (mostNames, mostEntries) = (5, 10_000)
     private static let endings = ["mp4", "mov", "m4v", "mkv", "webm", "ts", "m2ts", "mts", "mpg", "mxf", "avi", "flv"]
 
-    /// The names of video files, in order; blocks on the disk.
+    /// The names of video files in alphabetical order. Blocks on the disk.
     private static func videos(in folder: String) -> [String] {
         guard let stream = opendir(folder) else { return [] }
         defer { closedir(stream) }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A random order of several views. Each view occurs once per round, no view occurs twice in a row, and the first view
-/// differs from the view that was on air before. The same seed gives the same order, and any position in the order can
-/// be computed without computing the earlier ones.
+/// A random order of several views. Each view occurs once per round. If there are several views, no view occurs twice
+/// in a row, and the first view differs from the view that was on air before. The same seed gives the same order, and
+/// any position in the order can be computed without computing the earlier ones.
 struct RunDownOrder {
     private let count: Int
     private let seed: UInt64

@@ -25,8 +25,9 @@ extension RunDownPlayer {
         return place.end(after: length, at: rate)
     }
 
-    /// Begins the next segment, which is due at `due`. Returns false if the segment's file is not ready yet, or if
-    /// there is no next segment.
+    /// Begins the next segment, which is due at `due`. Returns true if a segment has begun or was skipped, so that the
+    /// call must be repeated. Returns false if the segment's file is not ready yet, if there is no next segment, or if
+    /// all segments were skipped.
     mutating func begin(_ due: FrameIndex, at frame: FrameIndex) -> Bool {
         if let rest, upcoming == nil, rest.until <= frame {
             upcoming = prepared(rest.segment, rest.pass)

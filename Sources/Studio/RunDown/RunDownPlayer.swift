@@ -16,8 +16,9 @@ package import Status
 ///              cut, hold ▼  │ resume, follow, next
 ///                        held
 ///
-/// While the run-down is held its time and its files advance invisibly, so that `follow` can continue at the position
-/// that the run-down would have reached by now; the position of the hold is kept for `resume`.
+/// While the run-down is held, its time and its files continue to advance, even if they are not visible, so that
+/// `follow` can continue at the position that the run-down would have reached by now; the position of the hold is kept
+/// for `resume`.
 package struct RunDownPlayer: Sendable {
     /// Identifies one use of a file.
     package struct ClipID: Sendable, Hashable, Comparable {
@@ -79,7 +80,7 @@ package struct RunDownPlayer: Sendable {
         let start: Duration
         var opening = Opening.opening
         var started: FrameIndex?
-        /// The program frame after the file's last frame; nil until it is known.
+        /// The first program frame after the file's video and audio have ended; nil until it is known.
         var end: FrameIndex?
         /// The number of frames from the position ``start`` on; nil if the container does not contain it.
         var frames: Int64?
@@ -108,7 +109,8 @@ package struct RunDownPlayer: Sendable {
         let frame: FrameIndex
         /// Whether another scene is on air instead of the held segment.
         var isCutAway = false
-        /// The segment's file, opened once more at the position of the hold; nil unless another scene is on air.
+        /// The segment's file, opened once more at the position of the hold; nil unless another scene is on air, and
+        /// nil for a segment without a file.
         var again: ClipID?
     }
 
@@ -173,7 +175,7 @@ package struct RunDownPlayer: Sendable {
         return actions.enumerated().filter { !$1.isShow || $0 == last }.map(\.element)
     }
 
-    /// The number of the segment that is running, held, or being opened; nil if the player is not running.
+    /// The number of the segment that is running, held, or being opened; nil if the run-down is idle or over.
     package var currentSegment: Int? {
         switch state {
         case .idle, .over: nil
@@ -193,7 +195,8 @@ package struct RunDownPlayer: Sendable {
     /// Allows a segment to be played again.
     mutating func unbar(_ segment: Int) { barred[segment] = nil }
 
-    /// Whether the run-down is held, and whether another scene has replaced it on air.
+    /// Whether the run-down is held, or will be held when its next segment begins; and whether another scene has
+    /// replaced it on air.
     package var hold: (isHeld: Bool, isCutAway: Bool) {
         (state == .held || holdsNext, state == .held && held?.isCutAway == true)
     }
@@ -205,13 +208,14 @@ package struct RunDownPlayer: Sendable {
         clips[clip]?.frames = frames
     }
 
-    /// Reports that the frame before `frame` is the last frame of a file. A `fault` means that the file ended early.
+    /// Reports that `frame` is the first program frame after a file's video and audio have ended. A `fault` means that
+    /// the file ended early.
     package mutating func ended(_ clip: ClipID, at frame: FrameIndex, fault: String? = nil) {
         if let fault, clips[clip] != nil { failure = fault }
         clips[clip]?.end = frame
     }
 
-    /// Reports that a file cannot be opened, or cannot be read any further.
+    /// Reports that a file cannot be opened, or has no frame. Has no effect on a file that was ready before.
     package mutating func failed(_ clip: ClipID, _ reason: String) {
         if clips[clip]?.opening == .opening { clips[clip]?.opening = .failed(reason) }
     }

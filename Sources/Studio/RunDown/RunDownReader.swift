@@ -26,7 +26,7 @@ package struct RunDownReader: NodeReader {
             self.stingers = stingers
         }
 
-        /// All names from which a scene can be made.
+        /// All names from which a scene can be made, except ``RunDown/clipName``.
         var names: [String] { scenes.map(\.name) + sources + [SceneLayout.Kind.slate.rawValue] }
     }
 

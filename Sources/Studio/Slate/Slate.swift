@@ -72,7 +72,7 @@ package final class Slate: Sendable {
         }
     }
 
-    /// Whether the slate is a file.
+    /// Whether the slate is a video file.
     var plays: Bool { source != nil }
 
     /// The video to show now: the playing file, or the still image until the file has delivered a frame.
@@ -82,7 +82,7 @@ package final class Slate: Sendable {
         return .feed(feed)
     }
 
-    /// Begins to play, if the slate is a file. Returns at once.
+    /// Begins to play, if the slate is a video file. Returns at once.
     package func start() { source?.start() }
 
     /// Stops playing. Returns at once.
