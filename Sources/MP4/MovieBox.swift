@@ -129,7 +129,8 @@ package struct MovieBox {
         values.contains { $0 > Int64(Int32.max) } ? 1 : 0
     }
 
-    /// The visible duration of `track` in movie ticks. It is rounded up, so that the last frame is not cut off.
+    /// The visible duration of `track` in movie ticks, at most the track's `limit` or up to the layout's `end`. It is
+    /// rounded up, so that the last frame is not cut off.
     func visibleDuration(_ track: MovieLayout.Track) -> Int64 {
         guard let table = table(track) else { return 0 }
         let ticks = max(0, table.presentationEnd - table.start - track.mediaTime)
