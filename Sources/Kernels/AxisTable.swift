@@ -5,7 +5,7 @@
 ///
 /// If the frame shrinks, each sample is the mean of the source samples that it covers. If it grows, each sample is
 /// interpolated between two source samples. The outer edges of source and target coincide, as in libswscale. An object
-/// holds one table, and computes it again only when the size changes.
+/// holds one table, and computes it again only when its parameters change.
 final class AxisTable {
     /// The parameters of a table.
     struct Key: Equatable {
@@ -230,7 +230,7 @@ final class AxisTable {
     }
 
     /// Like ``blend(_:row:sums:into:)``, but only for a table with two taps, and with weights rounded to eighths. This
-    /// is three times as fast, and the result is at most one level too bright.
+    /// is three times as fast. Apart from the rounding of the weights, the result is at most one level too bright.
     func blendCoarsely(
         _ source: SourcePlane, row index: Int, into target: UnsafeMutablePointer<UInt8>
     ) -> UnsafePointer<UInt8> {

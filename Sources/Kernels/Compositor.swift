@@ -32,8 +32,8 @@ package struct Compositor {
         black = canvas.finish(pts: 0, timeBase: format.frameRate.timeBase)
     }
 
-    /// Composes `layers`, from back to front, on black. If one layer fills the frame and no other layer is in front of
-    /// it, that layer's frame is returned without a copy.
+    /// Composes `layers`, from back to front, on black. A layer without a frame is black. If one layer fills the frame
+    /// and no other layer is in front of it, that layer's frame is returned without a copy.
     ///
     /// While the last two layers exchange their order, the result is a mix of both orders. `exchanged`, from 0 to 1, is
     /// the weight of the reverse order, in which the last layer is behind the other one. Neither of the two layers may
@@ -96,7 +96,7 @@ package struct Compositor {
 }
 
 extension VideoFrame {
-    /// The frame's properties other than its pixels.
+    /// The frame's times and captions.
     fileprivate var properties: (pts: Int64, timeBase: TimeBase, duration: Int64, captions: [UInt8]) {
         (pts, timeBase, duration, captions)
     }

@@ -3,9 +3,9 @@
 /// A region where one layer covers another, and the layer behind shows through. This happens while two layers exchange
 /// their order.
 struct Overlap {
-    /// The rectangle of the layer behind, with its border. All numbers are even.
+    /// The rectangle of the layer behind, with its border. In a luma plane all numbers are even.
     private let place: PixelRectangle
-    /// The corner radius of that rectangle; even.
+    /// The corner radius of that rectangle; even in a luma plane.
     private let radius: Int
     /// Opacity of the layer in front, in parts of 256.
     private let opacity: UInt16

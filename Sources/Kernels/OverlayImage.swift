@@ -16,7 +16,7 @@ package final class OverlayImage: Sendable {
     private struct Layer: Sendable {
         var samples: [UInt8]
         var alpha: [UInt8]
-        /// For each row, the columns that are not fully transparent.
+        /// For each row, the range from the first to the last column that is not fully transparent.
         var spans: [Range<Int>] = []
     }
 

@@ -242,7 +242,8 @@ extension Placement {
             (area, cut) = (placement.destination, 0)
         }
 
-        /// Returns the shape at `fraction` of the way between two placements; nil if neither of them has a shape.
+        /// Returns the shape at `fraction` of the way between two placements; nil if neither of them has a shape, or if
+        /// nothing is cut off at this point.
         static func between(_ from: Placement, _ to: Placement, fraction: Double) -> Shape? {
             guard let start = from.shape ?? to.shape.map({ Shape(uncut: from, like: $0) }),
                 let end = to.shape ?? from.shape.map({ Shape(uncut: to, like: $0) })

@@ -36,16 +36,15 @@ package struct BoxReader {
         try take(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// Reads a time or duration, which has 32 bits in a box of version 0 and 64 bits in version 1. Values above 2^60
-    /// are refused, so that the sum of a few times cannot overflow.
+    /// Reads a time or duration, which has 32 bits in a box of version 0 and 64 bits in version 1. Values above 2^60 or
+    /// below −2^60 are refused, so that the sum of a few times cannot overflow.
     package mutating func time(version: UInt8) throws(MP4Failure) -> Int64 {
         let value = version == 0 ? Int64(try u32()) : Int64(bitPattern: try u64())
         guard value.magnitude <= 1 << 60 else { throw MP4Failure(description: "a time is absurd") }
         return value
     }
 
-    /// Reads a `media_time` of an edit list. The number is signed even in version 0, where -1 means an empty edit
-    /// (8.6.6).
+    /// Reads a `media_time` of an edit list. The number is signed, even in version 0; -1 means an empty edit (8.6.6).
     package mutating func mediaTime(version: UInt8) throws(MP4Failure) -> Int64 {
         version == 0 ? Int64(Int32(bitPattern: try u32())) : try time(version: version)
     }
@@ -61,8 +60,9 @@ package struct BoxReader {
         String(String.UnicodeScalarView(try take(4).map { Unicode.Scalar($0) }))
     }
 
-    /// Reads the next box. Returns its type, its content, and all bytes of the box. Sizes of 0 and 1, which have a
-    /// special meaning, are refused: they do not occur in boxes inside other boxes.
+    /// Reads the next box. Returns its type, its content, and all bytes of the box. Sizes below 8 are refused. This
+    /// includes 0 (up to the end of the file) and 1 (a 64-bit size follows), which boxes inside other boxes do not
+    /// need.
     package mutating func box() throws(MP4Failure) -> (type: String, body: BoxReader, whole: ArraySlice<UInt8>) {
         var header = self
         let size = Int(try header.u32())
@@ -104,7 +104,7 @@ package struct BoxReader {
     }
 }
 
-/// The reason why bytes are refused: they are damaged, or this module did not write them.
+/// The reason why bytes are refused: they are damaged, or have a form that this module does not read.
 package struct MP4Failure: Error, Equatable, CustomStringConvertible {
     package let description: String
 

@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// The times and the position in a file of one coded frame or audio packet. Times are in ticks of the track, counted
-/// from the file's first frame.
+/// The times and the position in a file of one sample: a coded frame, an audio packet or the text of a chapter. Times
+/// are in ticks of the track, counted from the file's first frame.
 package struct IndexedSample: Sendable, Equatable {
     /// The decoding time, in ticks of the track. It never decreases from sample to sample.
     package var dts: Int64
@@ -42,14 +42,14 @@ package struct IndexedTrack: Sendable {
 }
 
 extension IndexedTrack {
-    /// Lists the samples of `table` with their times and positions. Throws ``MP4Failure`` if the times exceed the range
-    /// of a clip, or if relay did not write the track's `stsd`.
+    /// Lists the samples of `table` with their times and positions. Throws ``MP4Failure`` if a time is more than a year
+    /// from the file's first frame, if the video is not H.264, or if relay did not write the track's `stsd`.
     package init(_ layout: MovieLayout.Track, _ table: SampleTable, _ facts: TrackFacts) throws(MP4Failure) {
         self.layout = layout
         samples = Self.samples(table, zero: table.start + layout.mediaTime - facts.offset)
         let limit = facts.timescale * TrackFacts.longestTime
-        // The track's ticks must not be shorter than this limit allows, as they are not in real files. Times can then
-        // be converted between the ticks of two tracks without overflow.
+        // More than 2^24 ticks per second, which no real file has, are refused. Times can then be converted between the
+        // ticks of two tracks without overflow.
         guard layout.timescale <= 1 << 24, samples.allSatisfy({ $0.pts.magnitude <= limit }) else {
             throw MP4Failure(description: "its times are absurd")
         }

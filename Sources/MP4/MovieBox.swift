@@ -36,7 +36,8 @@ package struct MovieBox {
     }
 
     /// The head of a plain file whose `moov` precedes its single `mdat`. The `mdat` ends at the offset `end`. The head
-    /// is `reserved` bytes longer than ``headSize``, or longer still if the `moov` needs more space.
+    /// is `reserved` bytes longer than ``headSize``. If its length differs, the `moov` does not fit into the reserved
+    /// space, and the head must not be used.
     package static func head(
         _ layout: MovieLayout, _ tables: [UInt32: SampleTable], reserved: Int64, mediaEnd end: Int64
     ) -> [UInt8] {
@@ -70,7 +71,8 @@ package struct MovieBox {
         fileType(major: "qt  ", compatible: ["qt  "] + Array(repeating: "\0\0\0\0", count: 3), &writer)
     }
 
-    /// Whether `bytes` are the head of a file that relay wrote, open or closed, or the beginning of such a head.
+    /// Whether `bytes` begin like the head of an open or closed recording, or are the beginning of such a head. The
+    /// first 40 bytes are compared. Files with the head of ``head(_:_:reserved:mediaEnd:)`` are not recognized.
     package static func isHead(_ bytes: [UInt8]) -> Bool {
         let fixed = bytes.prefix(fileTypeSize + 8)
         return [openHead, closedHead(mediaEnd: 1 << 32)].contains { $0.prefix(fixed.count).elementsEqual(fixed) }
@@ -127,7 +129,8 @@ package struct MovieBox {
         values.contains { $0 > Int64(Int32.max) } ? 1 : 0
     }
 
-    /// The visible duration of `track` in movie ticks. It is rounded up, so that the last frame is not cut off.
+    /// The visible duration of `track` in movie ticks, at most the track's `limit` or up to the layout's `end`. It is
+    /// rounded up, so that the last frame is not cut off.
     func visibleDuration(_ track: MovieLayout.Track) -> Int64 {
         guard let table = table(track) else { return 0 }
         let ticks = max(0, table.presentationEnd - table.start - track.mediaTime)

@@ -18,11 +18,11 @@ package struct MovieFile {
     /// True for a plain MP4, which was closed; false for a fragmented file.
     package let isClosed: Bool
 
-    /// The maximum size of a `moov` in bytes. It is enough for more than a day of media.
+    /// The maximum size of the `moov` of a closed file in bytes. It is enough for more than a day of media.
     private static let movieLimit: Int64 = 256 << 20
 
-    /// Reads the `moov` and the sample tables of the file `source`, but no media. No more bytes are read than `source`
-    /// has. Throws ``MP4Failure`` if this module did not write the file, and rethrows the errors of `source`.
+    /// Reads the `moov` and the sample tables of the file `source`. Media is read only to search for fragments after
+    /// damaged bytes. Throws ``MP4Failure`` if this module did not write the file, and rethrows the errors of `source`.
     package static func read(_ source: some ByteSource) throws -> MovieFile {
         switch try FragmentedFileReader(source).read() {
         case .open(let file): return MovieFile(layout: file.layout, tables: file.tables, isClosed: false)

@@ -24,7 +24,8 @@ package struct MovieLayout {
         package var emptyEdit: Int64 = 0
         /// The time on the track's own timeline at which the visible part begins, in ticks of the track.
         package var mediaTime: Int64 = 0
-        /// The duration that the track's edit list gives, in movie ticks; 0 for an open file.
+        /// The duration that the track's edit list gives, in movie ticks; 0 for an open file, and for a layout that was
+        /// not read from a file.
         package var shownDuration: Int64 = 0
         /// The maximum visible duration of the track, in movie ticks, even if more samples follow; nil means no
         /// maximum.
@@ -36,8 +37,8 @@ package struct MovieLayout {
 
     /// Whether the boxes follow MP4 or QuickTime rules, and whether the file is fragmented.
     package private(set) var form = MovieForm.mp4
-    /// The number of movie ticks per second. It is the audio's sample rate, so that edits of the audio are exact.
-    /// Without audio it is the timescale of the video.
+    /// The number of movie ticks per second. In files that relay writes, it is the audio's sample rate, so that edits
+    /// of the audio are exact. Without audio it is the timescale of the video.
     package var timescale: UInt32
     /// The creation time, in seconds since 1904-01-01 UTC (ISO/IEC 14496-12, 8.2.2).
     package var creationTime: UInt64 = 0
@@ -54,8 +55,8 @@ package struct MovieLayout {
     /// The ID of the audio track in files that relay writes.
     package static let audioID: UInt32 = 2
 
-    /// Creates the layout of a file that has the tracks of `description`. `creationTime` is in seconds since 1904.
-    /// `userData` is the complete `udta` box.
+    /// Creates the layout of a file that has the video and the audio track of `description`. `creationTime` is in
+    /// seconds since 1904. `userData` is the complete `udta` box.
     package init(description: StreamDescription, creationTime: UInt64, userData: [UInt8], form: MovieForm = .mp4) {
         (tracks, self.form) = ([], form)
         if let video = description.video, let frames = video.frameFormat {
@@ -88,8 +89,8 @@ package struct MovieLayout {
         self.userData = userData
     }
 
-    /// The timescale for video: the smallest multiple of the packets' ticks per second that is at least 10000. All
-    /// times of the packets are then exact.
+    /// The timescale for video: the smallest multiple of the denominator of the packets' time base that is at least
+    /// 10000. All times of the packets are then exact.
     private static func videoTimescale(_ base: TimeBase) -> UInt32 {
         let ticks = UInt32(base.denominator)
         return ticks * max(1, (10_000 + ticks - 1) / ticks)
@@ -98,7 +99,7 @@ package struct MovieLayout {
 
 extension MovieLayout.Track {
     /// Reads the coding and the format of a video track from its `stsd`. Throws ``MP4Failure`` for codecs other than
-    /// H.264, HEVC and AV1.
+    /// H.264, HEVC and AV1, and for damaged boxes.
     package func video() throws(MP4Failure) -> TrackDescription {
         var whole = BoxReader(sampleDescription[...])
         var stsd = try whole.box().body
@@ -136,7 +137,8 @@ extension MovieLayout.Track {
         return SampleAspectRatio(Int32(across), Int32(down))
     }
 
-    /// Reads the color from the content of a `colr` box of type `nclx` (ISO/IEC 14496-12, 12.1.5).
+    /// Reads the color from the content of a `colr` box of type `nclx` (ISO/IEC 14496-12, 12.1.5); nil for another
+    /// type.
     private static func color(_ body: BoxReader) throws(MP4Failure) -> ColorDescription? {
         var body = body
         guard try body.code() == "nclx" else { return nil }

@@ -2,7 +2,8 @@
 
 internal import Media
 
-/// Reads a `moov`. An open file has it at the beginning, and a closed file at the end.
+/// Reads a `moov`. An open recording has it at the beginning, a closed one at the end, and an exported clip at either
+/// place.
 enum MovieReader {
     /// The longest accepted empty edit: ten years, in seconds.
     private static let longestEmptyEdit: Int64 = 315_360_000

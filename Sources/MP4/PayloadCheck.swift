@@ -5,7 +5,7 @@ internal import Media
 /// Detects media that is missing on the disk: the power failed before the media was written, or a failing disk has lost
 /// it. The file then has zeros in its place.
 struct PayloadCheck {
-    /// The size in bytes of the length field before each NAL unit of the video; nil if relay did not encode the video.
+    /// The size in bytes of the length field before each NAL unit of the video; nil if the file has no H.264 video.
     private let lengthSize: Int?
 
     /// The size in bytes of a block of zeros that proves a loss. No NAL unit contains that many zeros, because three

@@ -80,7 +80,8 @@ package struct TrackCheck {
         return max(1, Int64(most?.key ?? 1))
     }
 
-    /// The errors that were found, one sentence for each. `media` is the byte range that must contain all samples.
+    /// The errors that were found, one sentence for each, but at most ten for missing samples. `media` is the byte
+    /// range that must contain all samples.
     package func problems(media: Range<Int64>) -> [String] {
         let name = track.kind == .video ? "the video" : "the audio"
         var problems = placeProblems(media).map { "\(name): \($0)" }
@@ -116,8 +117,8 @@ package struct TrackCheck {
         return []
     }
 
-    /// Errors in the edit list. It must begin with the first frame, hide no more audio than the decoder needs to start,
-    /// and end where the samples end.
+    /// Errors in the edit list. It must end where the samples end. Unless the file is trimmed, it must also begin with
+    /// the first frame, and hide no more audio than the decoder needs to start.
     private var editProblems: [String] {
         var problems: [String] = []
         let hidden = table.start + track.mediaTime - earliest

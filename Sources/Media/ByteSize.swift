@@ -13,8 +13,8 @@ package struct ByteSize: Sendable, Hashable, Codable, CustomStringConvertible {
         ("tb", 1_000_000_000_000), ("gb", 1_000_000_000), ("mb", 1_000_000), ("kb", 1000), ("b", 1),
     ]
 
-    /// Reads `text`. Decimal units are powers of 1000, binary units (`KiB`…) are powers of 1024; a number without a
-    /// unit is bytes.
+    /// Reads `text`, in which case and spaces do not matter. Decimal units are powers of 1000, binary units (`KiB`…)
+    /// are powers of 1024; a number without a unit counts bytes.
     package init(parsing text: String) throws(TextFailure) {
         let lower = text.lowercased().filter { $0 != " " }
         let unit = Self.units.first { lower.hasSuffix($0.name) }
@@ -25,7 +25,8 @@ package struct ByteSize: Sendable, Hashable, Codable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// The size in the largest decimal unit in which the number is at least 1, with one decimal, such as `3.6 GB`.
+    /// The size in the largest decimal unit in which the number is at least 1, with one decimal, rounded down, such as
+    /// `3.6 GB`. A size below 1000 bytes is written in bytes, without a decimal.
     package var description: String {
         let units: [(String, Int64)] = [
             ("PB", 1_000_000_000_000_000), ("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000),
@@ -38,7 +39,7 @@ package struct ByteSize: Sendable, Hashable, Codable, CustomStringConvertible {
     }
 }
 
-/// An exact decimal number with up to nine digits after the decimal point.
+/// An exact decimal number, 0 or more, with up to nine digits after the decimal point.
 package struct DecimalNumber {
     private let whole: Int64
     private let billionths: Int64

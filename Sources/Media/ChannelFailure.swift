@@ -7,15 +7,17 @@ package struct ChannelFailure: Error, CustomStringConvertible {
     package enum Cause: Sendable, Equatable {
         /// The configuration does not fit the machine, the input or the files.
         case configuration
-        /// The input cannot be read, or has no frames.
+        /// An input, or a file that the program shows, cannot be read, or has not the frames or the audio that are
+        /// needed.
         case inputUnreadable
         /// No output was ever on air, and nothing was recorded.
         case nothingDelivered
-        /// An encoder or a decoder failed.
+        /// An encoder, a decoder or a measurement failed, or could not be started.
         case internalError
-        /// The record directory cannot be written.
+        /// A file cannot be written, or the disk of the record directory is not mounted or does not answer.
         case cannotRecord
-        /// The storage guard, which watches the free disk space, refused to record, and the channel had no live output.
+        /// The storage guard, which watches the free disk space, refused to record, and the channel had no outputs or
+        /// could not continue without the recording.
         case storageRefused
     }
 
@@ -108,6 +110,6 @@ package struct ChannelFailure: Error, CustomStringConvertible {
 package enum ChannelEnd: Sendable, Equatable {
     /// The channel finished its work, or ended because it was told to end.
     case done
-    /// The channel ended early because of an error; the log says why.
+    /// The channel failed: it ended early because of an error, or it delivered nothing. The log says why.
     case failed(ChannelFailure.Cause)
 }

@@ -2,7 +2,8 @@
 
 internal import Synchronization
 
-/// The heartbeat of one thread on the media path. A supervisor reads it, and restarts the process if a thread hangs.
+/// The heartbeat of one thread on the media path. While a thread hangs, relay does not tell the service manager that it
+/// is healthy, so that the service manager restarts the process.
 ///
 /// The thread beats each time it passes through its loop. It rests while it waits for something outside the process,
 /// such as a source without data or a disk that does not answer. A thread that neither beats nor rests hangs. Any

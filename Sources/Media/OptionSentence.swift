@@ -19,7 +19,8 @@ package struct OptionReference: Sendable, Hashable {
     /// The option with this `flag`; with an `element`, only this value of the option.
     package init(_ flag: String, _ element: Element? = nil) { (self.flag, self.element) = (flag, element) }
 
-    /// Text for a sentence: `name`, which is the name of the option, followed by the number or name of its value.
+    /// Text for a sentence: `name`, which is the name of the option, and the number or name of ``element``, if there is
+    /// one.
     package func text(_ name: String) -> String {
         switch element {
         case nil: name

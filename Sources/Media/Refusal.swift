@@ -18,7 +18,8 @@ package struct Refusal: Error, Equatable, CustomStringConvertible {
         case tooLarge
         /// The request is well-formed, but cannot be carried out as written.
         case unusable
-        /// The client asked too often in a short time.
+        /// The client asked too often in a short time, or as many jobs, changes or clips as possible already wait or
+        /// run.
         case tooMany
         /// The request cannot be carried out now, but perhaps later.
         case unavailable
@@ -28,7 +29,8 @@ package struct Refusal: Error, Equatable, CustomStringConvertible {
     package let kind: Kind
     /// A sentence for the operator, without secrets.
     package let detail: String
-    /// One line for each problem, if there is more than one.
+    /// One line for each problem, if the contents of a run-down or of the configuration file are refused; otherwise
+    /// empty.
     package var errors: [String] = []
 
     /// A refusal of `kind`.

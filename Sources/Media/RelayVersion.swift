@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The version that `--version` prints and recordings store.
+/// The version of relay, which `--version`, the API and diagnostics report, and which recordings and exports store.
 package enum RelayVersion {
     package static let text = "0.1.0"
 }

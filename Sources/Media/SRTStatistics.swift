@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// libsrt's statistics of a connection, or of all callers of a listener together.
+/// libsrt's statistics about sending on a connection, or to all callers of a listener together.
 package struct SRTStatistics: Sendable, Equatable {
     /// Counters since the connection began.
     package struct Totals: Sendable, Codable, Equatable {
@@ -57,8 +57,8 @@ package struct SRTStatistics: Sendable, Equatable {
         package var bandwidth: Double
         /// The library's limit for the send rate, in Mbit/s (`mbpsMaxBW`).
         package var maximumBandwidth: Double
-        /// The bitrate of the stream, in Mbit/s, as relay told it to the library (`SRTO_INPUTBW`); nil if the output's
-        /// address sets it.
+        /// The bitrate of the stream, in Mbit/s, that relay set in the library (`SRTO_INPUTBW`); nil if relay sets
+        /// none, because the output's address has `inputbw` or `maxbw`.
         package var inputBandwidth: Double?
         /// Data packets that were sent but not acknowledged yet (`pktFlightSize`).
         package var packetsInFlight: Int

@@ -53,7 +53,7 @@ package protocol SourceTimes: AnyObject, Sendable {
 /// Receives the coded packets of a live source without re-encoding, while a ``SourceSink`` receives the decoded media.
 /// No call blocks.
 package protocol PacketTap: AnyObject, Sendable {
-    /// Whether the receiver wants packets now.
+    /// Whether the receiver wants packets.
     var wantsPackets: Bool { get }
     /// Reports that the input is open, perhaps with another sender, and that the next packets begin with a keyframe.
     /// `refusal` says why the packets cannot be used, in one sentence without a full stop; nil if they can.

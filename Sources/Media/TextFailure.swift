@@ -15,7 +15,7 @@ package struct TextFailure: Error, Sendable, Equatable, CustomStringConvertible 
     /// The sentence for the command line.
     package var description: String { sentence.description }
 
-    /// The options in the sentence. The option that must be changed comes first.
+    /// All options that the failure is about: ``subject``, if there is one, and then the options in the sentence.
     package var options: [OptionReference] { [subject].compactMap(\.self) + sentence.options }
 }
 

@@ -4,8 +4,8 @@ internal import Glibc
 
 /// The limit for open descriptors of this process.
 package enum DescriptorLimit {
-    /// Raises the soft limit to the hard limit, and returns it. The usual soft limit of 1024 exists for programs that
-    /// call `select`, which relay does not call.
+    /// Raises the soft limit to the hard limit if possible, and returns the soft limit; 1024 if it is unknown. The
+    /// usual soft limit of 1024 exists for programs that call `select`, which relay does not call.
     @discardableResult
     package static func raise() -> Int {
         var limit = rlimit()

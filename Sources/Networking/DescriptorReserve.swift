@@ -18,9 +18,10 @@ package final class DescriptorReserve: Sendable {
     private struct State {
         /// The number of descriptors that the process may have; 0 before it is known.
         var limit = 0
-        /// The number of outputs in the configuration, and of the descriptors that they need.
+        /// The number of outputs in the configuration, and of the descriptors that the whole process needs for them
+        /// (``DescriptorLimit/needed(_:)``).
         var configured = Need()
-        /// The number of outputs that exist now, and of the descriptors that they need.
+        /// The number of outputs that exist now, and of the descriptors that these outputs alone need.
         var counted = Need()
         /// The number of free descriptors at the last count, less the connections that were accepted since then.
         var free = Int.max

@@ -13,7 +13,8 @@ final class GlueHandler: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private var isReadHeld = false
     /// Called with the number of bytes that this handler received. Called again with the negative number when the
-    /// kernel has accepted these bytes for the other channel.
+    /// kernel has accepted these bytes for the other channel, or when they are discarded because that channel has
+    /// ended.
     private let count: @Sendable (Int) -> Void
 
     init(count: @escaping @Sendable (Int) -> Void = { _ in }) { self.count = count }

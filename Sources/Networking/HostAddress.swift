@@ -63,8 +63,8 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         return family == AF_INET6 ? first == 0xFF : first >> 4 == 0xE
     }
 
-    /// The index of the local interface that has this IPv6 address; nil if no interface has it. A link-local address
-    /// contains the index of its interface.
+    /// The index of the local interface that has this IPv6 address; nil for IPv4, or if no interface has the address. A
+    /// link-local address contains the index of its interface.
     var interfaceIndex: UInt32? {
         guard family == AF_INET6 else { return nil }
         let scope = bytes[24..<28].withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }

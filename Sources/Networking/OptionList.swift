@@ -129,7 +129,7 @@ package struct OptionList {
 }
 
 extension String {
-    /// The Levenshtein distance to `other`: the number of one-character edits.
+    /// The Levenshtein distance to the first 40 characters of `other`: the number of one-character edits.
     fileprivate func distance(to other: String) -> Int {
         let target = Array(other.prefix(40))
         var row = Array(0...target.count)

@@ -37,12 +37,13 @@ package final class TCPSocket: Sendable {
     package func shutDown(_ how: CInt = CInt(SHUT_RDWR)) { shutdown(descriptor, how) }
 
     /// Makes the later close of the socket reset the connection, so that the server sees a broken connection and not
-    /// the end of the program.
+    /// the end of the program. The connection of a tunnel is reset at once.
     package func resetOnClose() {
         if let tunnel { tunnel.reset() } else { setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
     }
 
-    /// Sends as many bytes of `buffer` as the socket accepts without blocking.
+    /// Sends bytes from the beginning of `buffer`, as many as the socket accepts without blocking: of the first 64
+    /// pieces, or of the first piece alone if a file contains it.
     package func send(_ buffer: OutboundBuffer) -> Outcome {
         if let (place, count) = buffer.placeOfHead { return send(count, from: place) }
         return buffer.withVectors { vectors in
@@ -85,8 +86,8 @@ package final class TCPSocket: Sendable {
         return own + (tunnel?.unacknowledgedBytes ?? 0)
     }
 
-    /// Why the connection of a tunnel ended; nil without a tunnel. The socket itself only shows that the stream has
-    /// ended.
+    /// Why the connection of a tunnel ended; nil without a tunnel, while the connection is open, if the peer closed it,
+    /// and for an accepted connection. The socket itself only shows that the stream has ended.
     package var ending: String? { tunnel?.ending }
 
     /// The reason for a failure with the error number `code`.

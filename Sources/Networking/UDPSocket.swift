@@ -15,7 +15,7 @@ package final class UDPSocket {
         case wouldBlock
         /// The datagram was lost; the next one may arrive.
         case lost(String)
-        /// The receiver cannot be reached.
+        /// Sending failed for another reason, for example because no network is reachable.
         case failed(String)
     }
 

@@ -12,7 +12,7 @@ package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     package let port: UInt16
     /// The number of routers that a datagram may pass. Nil means the default: that of the system for a single host, and
     /// 1, which means the local network, for a multicast group. 0 keeps the datagrams on this machine, and is allowed
-    /// only for a multicast group.
+    /// only for the numeric address of a multicast group.
     package private(set) var timeToLive: Int32?
     /// Bytes per datagram: a whole number of TS packets.
     package private(set) var datagramBytes = 1316

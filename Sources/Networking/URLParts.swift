@@ -13,7 +13,7 @@ package struct URLParts {
     package let host: String
     /// The port, from 1 to 65535.
     package let port: UInt16?
-    /// The path without its first slash, up to the query.
+    /// The path without its leading slashes, up to the query.
     package let path: String
     /// The text after the question mark of the address.
     package let query: String?

@@ -15,7 +15,8 @@ private struct Levels {
     /// Reserves memory in `scratch` for the smaller versions of a plane of this size.
     init(_ scratch: Scratch<UInt8>, width: Int, height: Int) {
         (self.width, self.height) = (width, height)
-        // The memory is a little larger than needed, because the sizes of the smaller planes are rounded up.
+        // The smaller planes need about a third of the plane's size. The rest is a reserve, because their sizes are
+        // rounded up.
         base = scratch.reserve((width + 32) * (height + 32) / 2)
     }
 

@@ -30,8 +30,7 @@ extension TransitionRenderer {
         drawRows(shown.v, seen / 2, chromaY, color.v, into: target.v)
     }
 
-    /// The visible width or height of the card. It is chosen so that both edges of the card are on even pixels if the
-    /// frame's center is on an even pixel.
+    /// The visible width or height of the card. It is chosen so that both edges of the card are on even pixels.
     private static func seen(_ progress: Double, of whole: Int) -> Int {
         let wanted = abs(cos(progress * .pi)) * Double(whole)
         // The card loses the same even number of pixels on both sides.

@@ -9,7 +9,7 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// Writes clips as a run-down. People can edit this list, and the clips can be joined one after the other from it. File
+/// Writes clips as a run-down, which people can edit, and from which the clips can be joined one after the other. File
 /// names are relative to the directory of the recordings. A clip that spans two files becomes two segments.
 struct ClipProject {
     /// The channel's name, which is written into a comment of the run-down.

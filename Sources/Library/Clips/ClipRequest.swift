@@ -13,9 +13,9 @@ package struct ClipStart: Sendable {
     /// The program time, in seconds, of the frame that was visible when the button was pressed; nil means the newest
     /// frame.
     package var at: Double?
-    /// The program time of the newest frame when the request arrived, in seconds.
+    /// The program time of the newest frame when the request arrived, in seconds; nil if it is not known.
     package var newest: Double?
-    /// How many seconds before the frame at ``at`` the clip is to begin.
+    /// How many seconds before the frame at ``at``, or before the newest frame, the clip is to begin.
     package var before: Double
 
     package init(id: String? = nil, name: String? = nil, at: Double? = nil, before: Double = 0) {
@@ -33,7 +33,7 @@ package struct RecordedClip: Sendable, Encodable {
         case ending
         /// The complete clip is recorded.
         case done
-        /// Nothing of the clip is recorded: the recording ended before the clip began.
+        /// Nothing of the clip is recorded: the recording ended, or could not write any more, before the clip began.
         case empty
         /// The clip was exported, and its files have been deleted since then.
         case gone
@@ -54,7 +54,8 @@ package struct RecordedClip: Sendable, Encodable {
     package var frames: Int64
     /// How many seconds earlier the clip was requested to begin, if that time was not recorded; otherwise nil.
     package var lackingSeconds: Double?
-    /// The beginning of the first audio packet relative to the first frame, in seconds; nil as long as it is not known.
+    /// The beginning of the first audio packet relative to the first frame, in seconds; nil without audio, and as long
+    /// as it is not known.
     package var audioOffsetSeconds: Double?
     /// Whether the clip's files are protected from deletion, because the clip has not been exported yet.
     package var isHeld: Bool
@@ -122,7 +123,7 @@ package struct ClipExport: Sendable {
     /// Returns whether everything of the clip that will be recorded is on the disk. Blocks on the disk.
     package var isRecorded: @Sendable () -> Bool
     /// Called when the file of the clip is complete. `audioOffset` says by how many nanoseconds the first audio packet
-    /// begins later than the first frame.
+    /// begins later than the first frame; nil without audio, or if several clips were joined.
     package var finished: @Sendable (_ audioOffset: Int64?) -> Void
 
     package init(

@@ -49,7 +49,7 @@ extension ClipStore {
         return (row, first..<end)
     }
 
-    /// The clip `id`. Throws if the clip is still running, or if nothing of it is recorded.
+    /// The clip `id`. Throws if the clip does not exist, if it is still running, or if nothing of it is recorded.
     private func ended(_ id: String) throws(Refusal) -> CatalogueClip {
         let shown = try clip(id)
         guard shown.state != .running else { throw Refusal(.conflict, "The clip is running: end it before.") }

@@ -13,8 +13,8 @@ extension ClipStore {
     /// The program time of the newest frame, in seconds; nil if the program is not on air. Returns at once.
     package var newest: Double? { source.newest() }
 
-    /// Begins a clip and returns it, or returns the existing clip with this identifier. Throws `conflict` if nothing is
-    /// recorded.
+    /// Begins a clip and returns it, or returns the existing clip with this identifier. If nothing is recorded, begins
+    /// a recording that is made only for clips, and throws if that is not possible.
     package func start(_ request: ClipStart) throws(Refusal) -> (clip: RecordedClip, isNew: Bool) {
         try commanding { () throws(Refusal) in
             try load()

@@ -218,7 +218,7 @@ extension ClipStore.State {
         gone.remove(id)
     }
 
-    /// The clip's row in the catalogue.
+    /// The clip's row for the catalogue; nil if there is no such clip.
     func row(_ id: String, channel: String) -> CatalogueClip? {
         guard let clip = machine.clip(id), let facts = facts[id] else { return nil }
         var row = CatalogueClip(clip, channel: channel, rate: facts.rate, start: facts.start, name: facts.name)

@@ -102,7 +102,7 @@ package final class ClipWriter: Sendable {
     }
 
     /// Blocks until all changes so far are written, until an attempt to write them has failed, or until the disk has
-    /// not answered for too long. Changes that wait for a retry are tried at once.
+    /// not answered for 2 s. Changes that wait for a retry are tried at once.
     package func flush() {
         let done = DispatchSemaphore(value: 0)
         queue.async {

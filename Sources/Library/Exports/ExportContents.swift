@@ -5,8 +5,8 @@ package import Stitcher
 
 /// The files and ranges from which one export is made.
 package struct ExportContents: Sendable {
-    /// The range that can be copied. Nil for several ranges and for MPEG-TS, because they cannot be copied but must be
-    /// stitched.
+    /// The range that can be copied. Nil for several ranges or clips and for MPEG-TS, because they cannot be copied but
+    /// must be stitched.
     var recorded: RecordedRange?
     /// The name of the file that is being written now, if the range extends into that file but the export leaves it
     /// out.

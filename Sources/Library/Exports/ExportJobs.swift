@@ -24,7 +24,7 @@ package final class ExportJobs: Sendable {
         var isCancelled = false
         var began = ContinuousClock.now
         var ended: UTCTime?
-        /// When the job ended, on a monotonic clock; nil if an earlier process ran the job.
+        /// When the job ended, on a monotonic clock; nil if it has not ended, or if an earlier process ran it.
         var over: ContinuousClock.Instant?
 
         /// Whether the job ended more than `milliseconds` ago.
@@ -36,7 +36,7 @@ package final class ExportJobs: Sendable {
 
     private static let mostQueued = 8
     /// The maximum number of stored clips and their lifetime in milliseconds. `mostTrials` is the maximum number of
-    /// temporary clips besides them, and `mostRemembered` the maximum number of stored jobs.
+    /// clips for a preview, which are stored besides them, and `mostRemembered` is the maximum number of stored jobs.
     private static let (mostKept, lifetime, mostTrials, mostRemembered) = (20, Int64(7 * 86_400_000), 5, 100)
 
     private let queue = DispatchQueue(label: "relay.exports", qos: .utility)
@@ -44,7 +44,8 @@ package final class ExportJobs: Sendable {
 
     package init() {}
 
-    /// All stored jobs, including those of earlier processes, in the order of their requests. Returns at once.
+    /// All stored jobs: those of earlier processes in the order in which they ended, then those of this process in the
+    /// order of their requests. Returns at once.
     package var jobs: [ExportJob] { entries.withLock { $0.map(\.job) } }
 
     /// The job `id`. Throws `notFound`. Returns at once.
@@ -106,8 +107,8 @@ package final class ExportJobs: Sendable {
         return job
     }
 
-    /// Opens the file that the job `id` made. Throws `notFound`, or `conflict` as long as there is no file. Blocks on
-    /// the disk.
+    /// Opens the file that the job `id` made. Throws `notFound`, or `conflict` if the job has not made a file. Blocks
+    /// on the disk.
     package func file(_ id: String) throws(Refusal) -> ArchivedFile {
         let entry = try entry(id)
         guard entry.job.state == .done, let directory = try entry.archive.directory() else {
@@ -176,7 +177,7 @@ extension ExportJobs {
         prune()
     }
 
-    /// Writes a note about the job next to its clip. Temporary clips get no note.
+    /// Writes a note about the job next to its clip. Clips for a preview get no note.
     private func keep(_ id: String) {
         guard let entry = try? entry(id), !entry.request.isTrial, let ended = entry.ended else { return }
         do {

@@ -67,7 +67,7 @@ package enum ExportRung: Equatable, Sendable {
 }
 
 extension ExportContents {
-    /// The duration of the video that an export may re-encode if the request does not allow more.
+    /// The duration of the video that an export may re-encode with ``ExportEnds/cheap`` even if less is copied.
     private static let mostEncoded = Duration.seconds(4)
 
     /// Makes the requested file in the first way that is possible. When one way fails, `stepped` is called with the

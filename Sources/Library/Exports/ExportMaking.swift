@@ -7,7 +7,7 @@ internal import Media
 internal import Networking
 internal import Stitcher
 
-/// Makes the file of one export for the API, from files that may still be growing. Only one thread uses it.
+/// Makes the file of one export for the API, from files that may still be growing. Only one thread at a time uses it.
 struct ExportMaking: Sendable {
     let request: ExportRequest
     let archive: ChannelArchive
@@ -26,7 +26,7 @@ struct ExportMaking: Sendable {
     /// nice 0.
     private static let niceness: CInt = 10
 
-    /// Makes the file on a thread of low priority, which x264's threads inherit, and waits for it.
+    /// Makes the file on a thread of low priority, and waits for it. x264's threads inherit the priority.
     func make() throws -> ExportResult {
         for clip in [request.clip].compactMap(\.self) + request.stitched.map(\.clip) { try waitUntilRecorded(clip) }
         let answer = Answer<Result<ExportResult, any Error>>()
@@ -88,7 +88,7 @@ struct ExportMaking: Sendable {
             notes: ClipStitching.notes(of: clip, files))
     }
 
-    /// Waits until the last frames of a clip that was just ended are on the disk.
+    /// Waits until the last frames of a clip that was just ended are on the disk. Throws if they are not after 15 s.
     private func waitUntilRecorded(_ clip: ClipExport) throws(ClipFailure) {
         for _ in 0..<Self.looks.count {
             if clip.isRecorded() { return }

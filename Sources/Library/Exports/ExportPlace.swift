@@ -39,7 +39,7 @@ struct ExportPlace {
         try JSONEncoder().encode(note).write(to: URL(fileURLWithPath: notePath(of: note.job.id)), options: .atomic)
     }
 
-    /// The notes of the existing clips. Unreadable notes are skipped.
+    /// The notes of the existing clips, in the order in which the exports ended. Unreadable notes are skipped.
     func notes() -> [Note] {
         let names = (try? RecordDirectory.names(in: path)) ?? []
         return names.filter { $0.hasSuffix(".json") }.compactMap { name -> Note? in

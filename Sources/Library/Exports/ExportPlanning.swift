@@ -14,7 +14,8 @@ package final class ExportPlanning: Sendable {
 
     package init() {}
 
-    /// Plans an export. Throws `unavailable` while another request is being planned. Blocks on the disk.
+    /// Plans an export. Throws `unavailable` while another request is being planned, or if the clips' files cannot be
+    /// read now or within 5 s, and `conflict` if the export is not possible. Blocks on the disk.
     package func plan(_ request: ExportRequest, in archive: ChannelArchive) throws(Refusal) -> ExportPlan {
         guard !isBusy.exchange(true, ordering: .acquiring) else {
             throw Refusal(.unavailable, "Something else is being planned. Try again.")

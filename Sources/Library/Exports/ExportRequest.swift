@@ -10,7 +10,7 @@ package struct ExportRequest: Sendable {
     /// The wall-clock times, in milliseconds since 1970, at which the first frame and the frame after the last one were
     /// on air.
     package var range: Range<Int64>
-    /// The name of the downloaded file.
+    /// The name of the downloaded file; nil means a name made of the channel and the start of the range.
     package var name: String?
     /// Whether the export begins and ends with exactly the requested frames, for which some frames are re-encoded. Nil
     /// means that the export is exact only if few frames must be re-encoded.

@@ -13,7 +13,7 @@ package struct ExportSelection {
         let name: String
         let start: Int64
         let end: Int64?
-        /// The length of a frame, in nanoseconds.
+        /// The length of a frame, in nanoseconds; 0 for a file that is being written.
         let frameDuration: Int64
         /// Identifies the run of the recorder that wrote the file. `programStart` is the file's start in program time,
         /// in nanoseconds. Both are nil if they are unknown.
@@ -83,8 +83,8 @@ package struct ExportSelection {
 
     /// The pieces of the files in the range, for stitching. The frame that is on air when the range begins and the one
     /// that is on air when it ends are both included. Files that follow each other without a gap are joined completely,
-    /// so that no frame is lost or repeated. A file after a gap keeps its wall-clock time, so that the gap remains in
-    /// the export.
+    /// so that no frame is lost or repeated. A file after a gap keeps its distance from the file before it, so that the
+    /// gap remains in the export.
     var pieces: [StitchClip] {
         let airtimes = zip(spans, spans.dropFirst()).reduce(into: [Duration.zero]) { times, spans in
             times.append((times.last ?? .zero) + spans.1.distance(from: spans.0))

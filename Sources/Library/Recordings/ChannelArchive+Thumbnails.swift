@@ -28,8 +28,8 @@ extension ChannelArchive {
     private static let rounding: Int64 = 3_000_000
 
     /// Returns a JPEG image, `width` columns wide, of a frame of the file `id`. If `isExact` is true, it is the frame
-    /// that is visible `seconds` after the beginning of the file; otherwise it is the keyframe before that. `isLasting`
-    /// says whether a later request gets the same image.
+    /// that is visible `seconds` after the beginning of the file; otherwise it is a keyframe before that. `isLasting`
+    /// says whether later requests get the same image, because the file does not grow any more.
     package func thumbnail(
         of id: String, at seconds: Double, width: Int, isExact: Bool
     ) throws(Refusal) -> (bytes: [UInt8], isLasting: Bool) {
@@ -43,7 +43,7 @@ extension ChannelArchive {
     }
 
     /// A JPEG image of the last keyframe of `file` at or before `time`, which is in nanoseconds. If there is no such
-    /// keyframe, it is the first keyframe of the file.
+    /// keyframe, it is the first keyframe of the file. Only the first keyframe of each fragment counts.
     private func keyframe(of file: OpenFile, at time: Int64, _ width: Int) throws -> [UInt8] {
         let map = try map(file)
         let keyframes = map.fragments.lazy.compactMap(\.keyframe)

@@ -265,8 +265,8 @@ extension ChannelArchive {
         }
     }
 
-    /// The open files of the channel, with their start times and maps of fragments. The map is nil for MPEG-TS, which
-    /// has no fragments.
+    /// The open files of the channel, with their start times and maps of fragments. MPEG-TS has no fragments and no
+    /// start time: its map is nil, and its start is the time at which the file was last modified.
     func openFiles(_ directory: RecordDirectory) throws -> [(file: OpenFile, start: Int64, map: FragmentMap?)] {
         var found: [(file: OpenFile, start: Int64, map: FragmentMap?)] = []
         let ownership = ownership(directory)
@@ -294,7 +294,7 @@ extension ChannelArchive {
     private static let mostFiles = 3000
 
     /// Returns an HLS media playlist (RFC 8216) of the recordings between `from` and `to`, in milliseconds since 1970.
-    /// If `to` is nil, the playlist grows while the channel is recorded.
+    /// If `to` is nil or not reached yet, the playlist grows while the channel is recorded.
     package func playlist(from: Int64, to: Int64?) throws(Refusal) -> String {
         guard let directory = try directory() else { throw Self.nothing }
         let range = from..<(to ?? .max)

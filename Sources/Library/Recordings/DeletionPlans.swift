@@ -16,7 +16,8 @@ final class DeletionPlans: Sendable {
 
     private let plans = Mutex<[String: Plan]>([:])
 
-    /// Stores a plan for one minute, and returns its token, which cannot be guessed.
+    /// Stores a plan for one minute, and returns its token, which cannot be guessed. If 32 plans are stored already,
+    /// the oldest one is discarded.
     func add(_ files: [DeletedRecording], for subject: DeletionSubject, now: ContinuousClock.Instant = .now) -> String {
         var generator = SystemRandomNumberGenerator()
         let token = (0..<2).map { _ in

@@ -6,7 +6,7 @@ internal import HLS
 internal import MP4
 
 /// A media playlist (RFC 8216) of a range of recordings. Its segments are byte ranges of the unchanged files. Each
-/// segment is a series of fragments that begins with a keyframe. Uses neither clock nor disk.
+/// segment is a series of fragments that usually begins with a keyframe. Uses neither clock nor disk.
 struct RangePlaylist {
     /// A file that may overlap the range.
     struct File {
@@ -51,8 +51,9 @@ struct RangePlaylist {
 
     /// How much later than the last frame of a fragment its audio may end, in nanoseconds: a few frames of AAC.
     private static let audioTail: Int64 = 100_000_000
-    /// The minimum length of a piece, in nanoseconds, even if keyframes are more frequent. A piece begins with a
-    /// fragment that contains a keyframe, usually as its first frame.
+    /// The minimum length of a piece, in nanoseconds, even if keyframes are more frequent; the last piece of a file may
+    /// be shorter. Unless the maximum length is reached, the next piece begins with a fragment that contains a
+    /// keyframe, usually as its first frame.
     private static let shortest: Int64 = 2_000_000_000
     /// The maximum length of a piece, in nanoseconds. A piece that would become longer ends without waiting for a
     /// keyframe.

@@ -29,7 +29,7 @@ package struct RecordingList: Sendable, Encodable {
         package var frames: Int
         package var state: State
         package var isHeld: Bool
-        /// The state of the upload: `none`, `waiting` or `done`; nil if recordings are not uploaded.
+        /// The state of the upload: `none`, `waiting` or `done`; nil if the file was never queued for an upload.
         package var upload: String?
         package var sha256: String?
         /// The reason why the file ended.
@@ -140,7 +140,7 @@ package struct DeletionPlan: Sendable, Encodable {
     package var deletes: [DeletedRecording]
     /// The token that confirms the deletion; valid for a minute.
     package var token: String
-    /// The number of bytes that are free on the disk now.
+    /// The number of bytes that are free on the disk now; nil in a plan for one file.
     package var freeBytes: Int64?
 
     package init(deletes: [DeletedRecording], token: String, freeBytes: Int64? = nil) {

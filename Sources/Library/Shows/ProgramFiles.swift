@@ -63,7 +63,7 @@ struct ProgramFiles {
         runs = Dictionary(grouping: files.indices.filter { files[$0].run != nil }) { files[$0].run ?? "" }
     }
 
-    /// The frame rate of the first file.
+    /// The frame rate of the first file; 25 if there are no files.
     var rate: FrameRate { files.first?.rate ?? FrameRate(25) }
 
     /// The names of all runs of recorders from which the files come.
@@ -123,8 +123,8 @@ struct ProgramFiles {
 
     private func file(of place: Int64) -> File? { files.last { $0.place <= place } ?? files.first }
 
-    /// The timeline position of the frame that was on air at `time`, in nanoseconds since 1970. If `roundedUp` is set,
-    /// it is the position of the first frame that began at that time or later.
+    /// The timeline position of the frame that was on air at `time`, in nanoseconds since 1970; 0 before the first
+    /// file. If `roundedUp` is set, it is the position of the first frame that began at that time or later.
     func place(at time: Int64, roundedUp: Bool = false) -> Int64 {
         guard let index = files.lastIndex(where: { $0.start <= time }) else { return 0 }
         let file = files[index]

@@ -7,7 +7,8 @@ internal import Studio
 
 extension RecordedShow {
     /// Returns the run-down in YAML. Its comments contain the commands that render it. `directory` is the directory of
-    /// the recordings, and `size` is the size of their frames.
+    /// the recordings, `from` and `to` are the limits of the show as these commands take them, and `size` is the size
+    /// of the frames.
     package func text(directory: String, from: String, to: String, size: (width: Int, height: Int)? = nil) -> String {
         // Line breaks are removed from the comments. The name of a directory may contain a line break, which would end
         // its comment.

@@ -27,7 +27,7 @@ package struct RecordedShow {
     /// A moment within the show's first frame and a moment within its last frame, in milliseconds since 1970.
     package let range: Range<Int64>
     let rate: FrameRate
-    /// All sources that are visible or audible in the show.
+    /// All sources that are visible or audible in the show, without the source of the audio if ``needsAudio`` is set.
     let sources: [Source]
     /// Whether the audio of the program's recording is needed, because the source of the audio was not recorded.
     let needsAudio: Bool

@@ -14,7 +14,8 @@ enum YAMLText {
         return "\"\(characters.joined())\""
     }
 
-    /// Returns `text` without line breaks, for use in a YAML comment, which ends at the end of its line.
+    /// Returns `text` with a space for each line break and other special character, for use in a YAML comment, which
+    /// ends at the end of its line.
     static func plain(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.map { isSpecial($0) ? " " : $0 }))
     }

@@ -15,14 +15,15 @@ package struct FragmentMap: Sendable {
         /// The presentation time of the fragment's first frame, in nanoseconds since the file's first frame. If the
         /// fragment has no frames, it is the time of its first audio.
         package var start: Int64
-        /// The total duration of the fragment's samples, in nanoseconds.
+        /// The total duration in nanoseconds of the samples of the track that determines ``start``.
         package var duration: Int64
         /// The number of frames in the fragment.
         package var frames: Int
-        /// Whether decoding can start at the fragment's first frame.
+        /// Whether decoding can start at the fragment's first frame or, in a file without video, at its first audio
+        /// packet.
         package var beginsWithKeyframe: Bool
-        /// The position and time of the fragment's first keyframe; nil if it has no keyframe. The time is on the same
-        /// scale as ``start``.
+        /// The position and time of the fragment's first keyframe; nil if it has no keyframe, or if the position is not
+        /// inside the fragment. The time is on the same scale as ``start``.
         package var keyframe: Keyframe?
 
         package init(
@@ -57,8 +58,8 @@ package struct FragmentMap: Sendable {
     /// The longest time that is accepted: a year, in nanoseconds.
     private static let longest = TrackFacts.longestTime * 1_000_000_000
 
-    /// Reads the map of the file `source`. Throws ``MP4Failure`` if relay did not write the head of the file, and
-    /// rethrows the errors of `source`.
+    /// Reads the map of the file `source`. Throws ``MP4Failure`` if relay did not write the head of the file or the
+    /// head is incomplete, and rethrows the errors of `source`.
     package init(_ source: some ByteSource) throws {
         guard MovieBox.isHead(try source.read(at: 0, count: MovieBox.headSize)) else {
             throw MP4Failure(description: "it does not begin as this program's files do")

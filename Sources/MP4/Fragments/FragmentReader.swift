@@ -47,7 +47,8 @@ enum FragmentReader {
             result.samples.append(
                 SampleEntry(
                     decodeTime: time, duration: duration, compositionOffset: offset, size: size, isSync: isSync))
-            // The sum of all durations is at most 2^60 + 2^22 × 2^32, which cannot overflow.
+            // `time` is at most 2^60 + 2^22 × 2^32, the largest start plus the durations of all samples, and cannot
+            // overflow.
             time += Int64(duration)
         }
         return result

@@ -8,9 +8,9 @@ package struct FragmentedFile {
     package var layout: MovieLayout
     /// The sample table of each track, by track ID.
     package var tables: [UInt32: SampleTable] = [:]
-    /// The offset at which the media ends: the end of the last complete fragment. If the search behind damaged bytes
-    /// reached its limit before the end of the file, this is the size of the file, so that the bytes that were not
-    /// searched are kept.
+    /// The offset at which the media ends: the end of the last complete fragment, or without fragments the end of the
+    /// `moov`. If the search behind damaged bytes reached its limit before the end of the file, this is the size of the
+    /// file, so that the bytes that were not searched are kept.
     package var mediaEnd: Int64
     /// The number of bytes before ``mediaEnd`` that belong to no complete fragment.
     package var skippedBytes: Int64 = 0
@@ -21,7 +21,8 @@ package struct FragmentedFile {
     package var frames: Int { layout.tracks.first { $0.kind == .video }.flatMap { tables[$0.id] }?.count ?? 0 }
 }
 
-/// Reads files that relay's recorder wrote, even if they are truncated at any point. Other files are refused.
+/// Reads MP4 files that relay wrote. An open file may be truncated at any point after its `moov`. Other files are
+/// refused.
 package struct FragmentedFileReader {
     /// The kind of file that was found.
     package enum Content {
@@ -44,9 +45,9 @@ package struct FragmentedFileReader {
     /// previous one counts as damaged, because the recorder ends a file when the program stops.
     private static let longestJump: Int64 = 86_400
 
-    /// Creates a reader of `source`. After damaged bytes it searches the next `searchLimit` bytes for another fragment,
-    /// which takes about a minute on the slowest disks. In the last `checkedTail` bytes it also checks the media: a
-    /// fragment that has lost some of its media does not count.
+    /// Creates a reader of `source`. After damaged bytes it searches the next `searchLimit` bytes for another fragment.
+    /// With the default of 4 GiB, this takes about a minute on the slowest disks. If a fragment ends in the last
+    /// `checkedTail` bytes, its media is checked, too: a fragment that has lost some of its media does not count.
     package init(_ source: any ByteSource, searchLimit: Int64 = 4 << 30, checkedTail: Int64 = 0) throws {
         self.checkedTail = checkedTail
         self.source = source
@@ -162,8 +163,8 @@ package struct FragmentedFileReader {
     /// complete fragment at `offset`, or if the fragment has lost media or does not continue the times of the previous
     /// fragment. Throws ``MP4Failure`` if the fragment's boxes are damaged.
     private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
-        // The headers of `mfhd` and `mdat` are checked before the whole `moof` is read. Bytes that only look like a
-        // `moof` must not cause a large read, and bytes at several such offsets may refer to the same media.
+        // The headers of `mfhd` and `mdat` are checked before the whole `moof` is read, because bytes that only look
+        // like a `moof` must not cause a large read, and the search may find such bytes at many offsets.
         guard let headLength = try length(of: "moof", at: offset, limit: Self.fragmentLimit),
             try length(of: "mfhd", at: offset + 8, limit: headLength - 8) != nil,
             try length(of: "mdat", at: offset + headLength, limit: size) != nil,

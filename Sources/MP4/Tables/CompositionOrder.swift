@@ -14,8 +14,8 @@ package struct CompositionOrder {
     private static let movieLimit: Int64 = 256 << 20
 
     /// Reads the composition offsets of all tracks in the file `source`, in the order of the tracks. Throws
-    /// ``MP4Failure`` if the file is fragmented or has a sample table of an unsupported kind, and rethrows the errors
-    /// of `source`.
+    /// ``MP4Failure`` if the file is fragmented, if its `moov` is missing or too large, or if its sample tables are
+    /// damaged, too large or of an unsupported kind, and rethrows the errors of `source`.
     package static func read(_ source: some ByteSource) throws -> [CompositionOrder] {
         let movie = try movie(source)
         let boxes = try movie.boxes()

@@ -5,7 +5,8 @@ internal import Media
 /// Encodes and reads `stsd` boxes, which describe the coding of a track (ISO/IEC 14496-12, 8.5.2).
 enum SampleDescription {
     /// Encodes the `stsd` of a video track. Its entry is `avc1` or `hvc1` (ISO/IEC 14496-15, 5.4.2 and 8.4.1) or `av01`
-    /// (AV1-ISOBMFF, 2.2). The entry has the decoder configuration, the color, the pixel aspect ratio and the bitrate.
+    /// (AV1-ISOBMFF, 2.2). The entry has the decoder configuration, the color, the pixel aspect ratio and, if it is
+    /// known and the form is not QuickTime, the bitrate.
     static func video(_ video: TrackDescription, _ format: FrameFormat, _ form: MovieForm) -> [UInt8] {
         let (name, configuration) =
             switch video.codec {
@@ -157,7 +158,7 @@ enum SampleDescription {
         esds.u8(2)
     }
 
-    /// Writes the tag of a descriptor and its length. The length is written in four bytes, as all writers do.
+    /// Writes the tag of a descriptor and its length. The length is written in four bytes, as libavformat does.
     private static func descriptor(_ tag: UInt8, length: Int, _ writer: inout BoxWriter) {
         writer.u8(tag)
         writer.raw([0x80, 0x80, 0x80, UInt8(clamping: min(length, 127))])

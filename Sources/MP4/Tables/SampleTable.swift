@@ -34,7 +34,8 @@ package struct SampleEntry {
 }
 
 /// The samples of one track, as the `stbl` of a closed file lists them (ISO/IEC 14496-12, 8.6 and 8.7). They are kept
-/// in a compact form while the file grows: 4 bytes per sample for its size, and runs of equal values for the times.
+/// in a compact form while the file grows: 4 bytes for the size of each sample, 4 bytes for the number of each sync
+/// sample, and runs of equal values for the times.
 package struct SampleTable {
     /// Consecutive samples that follow each other in the file without a gap.
     struct Chunk {

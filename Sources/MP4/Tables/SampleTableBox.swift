@@ -59,8 +59,8 @@ enum SampleTableBox {
         }
     }
 
-    /// Writes `sgpd` and `sbgp` of type `roll` (10.1). They say that an AAC frame is decoded correctly only if the
-    /// frame before it was decoded too.
+    /// Writes `sgpd` and `sbgp` of type `roll` (10.1) for an audio track of any codec. They say that a packet is
+    /// decoded correctly only if the packet before it was decoded too, as in AAC.
     private static func preRoll(_ table: SampleTable, _ stbl: inout BoxWriter) {
         stbl.fullBox("sgpd", version: 1) { box in
             box.code("roll")

@@ -33,10 +33,11 @@ package struct ColorDescription: Sendable, Hashable, Codable {
 
     /// Returns this description with its unspecified fields filled in. Specified fields and the range do not change.
     ///
-    /// A specified matrix or specified primaries determine the other fields. If neither is specified, the size of the
-    /// video decides, as in players. BT.709 is used from 720 lines or 1280 columns up, in either orientation. Below
-    /// that, BT.601 is used: with 625 lines if the height is that of a 625-line frame or field (576, 288), otherwise
-    /// with 525 lines.
+    /// If the matrix is that of BT.709, BT.601 or BT.2020, this standard determines the other fields; otherwise the
+    /// standard of the primaries does. If the primaries belong to none of these standards either, the size of the video
+    /// decides, as in players. BT.709 is used from 720 lines or 1280 columns up, in either orientation. Below that,
+    /// BT.601 is used: with 625 lines if the shorter side is the height of a 625-line frame or field (576, 288),
+    /// otherwise with 525 lines.
     package func resolved(width: Int, height: Int) -> ColorDescription {
         let system = Self.system(of: matrix) ?? Self.system(of: primaries) ?? Self.system(width: width, height: height)
         var color = self
@@ -50,7 +51,8 @@ package struct ColorDescription: Sendable, Hashable, Codable {
     /// means RGB.
     private static func isUnspecified(_ code: UInt8) -> Bool { code == unspecifiedCode || code == 0 }
 
-    /// The standard that has this code point for its matrix and its primaries; both tables use the same numbers.
+    /// The standard that has this code point for its matrix and its primaries; both tables use the same numbers. Nil
+    /// for all standards but BT.709, BT.601 and BT.2020.
     private static func system(of code: UInt8) -> ColorDescription? {
         switch code {
         case 1: bt709

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Memory that holds a frame: a ``FrameBuffer``, or a frame object of the library that decoded the video.
+/// Memory that holds a frame: a ``FrameBuffer``, memory from a pool, or a frame object of the library that decoded the
+/// video.
 package protocol FrameStorage: AnyObject, Sendable {
     /// Calls `body` with the planes of the frame, which are valid only during the call.
     func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R

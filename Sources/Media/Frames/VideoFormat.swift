@@ -13,7 +13,7 @@ package struct VideoFormat: Sendable, Hashable, Codable {
     /// Color tags, which every output preserves.
     package var color: ColorDescription
 
-    /// Creates a format. Width and height must be even.
+    /// Creates a format. Width and height must be positive and even.
     package init(
         width: Int, height: Int, frameRate: FrameRate, sampleAspectRatio: SampleAspectRatio = .square,
         color: ColorDescription = .bt709

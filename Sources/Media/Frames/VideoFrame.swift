@@ -17,8 +17,8 @@ package struct VideoFrame: Sendable {
     /// Closed captions of this frame and of skipped frames before it: `cc_data` of CEA-708 in runs of 3 bytes, as in
     /// A/53 (part 4, 6.2.3). Empty without captions.
     package var captions: [UInt8] = []
-    /// The part of the frame that contains the video, if there are bars beside the video because its aspect ratio
-    /// differs; nil if the video fills the whole frame.
+    /// The part of the frame that contains the video, if there are bars at two edges because the aspect ratios differ;
+    /// nil if the video fills the whole frame.
     package var region: FrameRegion?
 
     package init(
@@ -33,7 +33,7 @@ package struct VideoFrame: Sendable {
     }
 }
 
-/// The part of a frame that the video fills if there are bars beside the video. All numbers are even.
+/// The part of a frame that the video fills if there are bars at two edges. All numbers are even.
 package struct FrameRegion: Sendable, Hashable {
     /// Number of columns to the left of the region.
     package let x: Int

@@ -2,19 +2,20 @@
 
 /// The fields of an `AudioSpecificConfig`, the header of AAC (ISO/IEC 14496-3, 1.6.2.1).
 package struct AACHeader: Sendable, Equatable {
-    /// Samples per second after decoding, including spectral band replication.
+    /// Samples per second after decoding. Spectral band replication counts if the object type (5 or 29) declares it.
     package let sampleRate: Int32
-    /// Number of channels; nil if the channel configuration is 0, which means that a later part of the stream describes
-    /// them.
+    /// Number of channels after decoding; nil if the channel configuration is 0, which means that a later part of the
+    /// `AudioSpecificConfig` describes them.
     package let channels: Int?
-    /// Samples per packet: 1024, or 2048 with spectral band replication.
+    /// Samples per packet: 1024, or 2048 if the object type declares spectral band replication.
     package let frameLength: Int
 
     private static let rates: [Int32] = [
         96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
     ]
 
-    /// Reads `configuration`, an `AudioSpecificConfig`; nil if the bytes are not valid.
+    /// Reads `configuration`, an `AudioSpecificConfig`. Nil if it is too short, if its sample rate is not valid, or if
+    /// its channel configuration is not 0 to 7, 11 or 12.
     package init?(configuration: [UInt8]) {
         var bits = HeaderBits(configuration)
         guard var type = bits.read(5) else { return nil }

@@ -14,8 +14,8 @@ package enum AC3Header {
         guard frame.count >= 8, frame[0] == 0x0B, frame[1] == 0x77 else { return nil }
         let (rate, size) = (frame[4] >> 6, frame[4] & 0x3F)
         let (version, mode) = (frame[5] >> 3, frame[5] & 7)
-        // A frame has one of 3 sample rates and one of 38 size codes. Versions above 8 are not accepted: they have
-        // shorter frames, or are E-AC-3 (above 10).
+        // A frame has one of 3 sample rates and one of 38 size codes. Versions above 8 are not accepted: 9 and 10 have
+        // lower sample rates, and higher ones are E-AC-3.
         guard rate < 3, size < 38, version <= 8 else { return nil }
         let channels = frame[6] >> 5
         // The LFE bit follows the fields for the center level, the surround level and the surround mode. Each of these

@@ -18,8 +18,8 @@ package struct Carriage: Sendable, Equatable, CustomStringConvertible {
     /// RTMP with FourCCs (Enhanced RTMP v2), for servers that support it.
     package static let enhancedRTMP = Carriage(
         "Enhanced RTMP", codecs: [.h264, .hevc, .av1, .aac, .opus, .mp3, .ac3, .amf0, .text])
-    /// An MPEG transport stream: SRT, UDP and recordings in `.ts`. libavformat 5.1 writes AV1 as private data, which no
-    /// receiver reads.
+    /// An MPEG transport stream: SRT, UDP and recordings in `.ts`. The libavformat of FFmpeg 5.1 writes AV1 as private
+    /// data, which no receiver reads.
     package static let transportStream = Carriage(
         "a transport stream", codecs: [.h264, .hevc, .aac, .opus, .mp3, .ac3])
     /// Recordings in `.mp4`.

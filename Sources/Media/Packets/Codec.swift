@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The codec of a track. The raw values appear in status, logs and configuration.
+/// The codec of a track. The raw values appear in the status.
 package enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStringConvertible {
     /// ITU-T H.264 (AVC).
     case h264

@@ -28,9 +28,11 @@ package final class EncodedPacket: Sendable {
     package let dts: Int64
     /// Duration of the packet, in ticks of ``timeBase``.
     package let duration: Int64
-    /// Whether a decoder can start with this packet. True for an IDR frame, and for every audio packet.
+    /// Whether a decoder can start with this packet. True for a keyframe, such as an IDR frame, for every audio packet,
+    /// and for all timed data.
     package let isKeyframe: Bool
-    /// Whether no other frame refers to this one (`nal_ref_idc == 0`, ITU-T H.264, 7.4.1).
+    /// Whether no other frame refers to this one: `nal_ref_idc` is 0 (ITU-T H.264, 7.4.1), or a publisher over RTMP
+    /// says so. False if it is not known.
     package let isDisposable: Bool
     /// The coded bytes.
     package let payload: SharedBytes

@@ -50,7 +50,8 @@ package struct StreamDescription: Sendable {
         }
     }
 
-    /// The same description, but with the coding of `packet` for its track.
+    /// The same description, but with the coding of `packet` for its track. For timed data, this is the track with the
+    /// packet's codec.
     package func updated(by packet: EncodedPacket) -> StreamDescription {
         var next = self
         switch packet.track {

@@ -37,11 +37,11 @@ package final class TrackDescription: Sendable {
     /// The data that a decoder needs before the first packet: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15,
     /// 5.3.3.1.2) for H.264, `HEVCDecoderConfigurationRecord` (8.3.3.1.2) for HEVC, `AV1CodecConfigurationRecord`
     /// (AV1-ISOBMFF, 2.3.3), `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) for AAC, `OpusHead` (RFC 7845, 5.1) for
-    /// Opus, the body of `dac3` for AC-3, see ``AC3Header``. Empty if the payload needs no such data: MP3, data.
+    /// Opus, the body of `dac3` for AC-3, see ``AC3Header``. Empty if the payload needs no such data: MP3, PCM, data.
     package let decoderConfiguration: SharedBytes
     /// Average bits per second; 0 if it is unknown, or if the encoder keeps the quality constant and not the bitrate.
     package let bitrate: Int
-    /// Frames per second, for display and metadata; nil if the rate is variable or unknown, and for audio and data.
+    /// Frames per second; nil if the rate is variable or unknown, and for audio and data.
     package let nominalRate: FrameRate?
     /// The decoding delay: the first packet's pts minus its dts, in frames. 0 for audio and data.
     package let reorderDepth: Int64

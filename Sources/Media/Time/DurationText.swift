@@ -43,7 +43,8 @@ package struct DurationText: Sendable, Hashable, CustomStringConvertible {
         return lastFactor == .max ? nil : total
     }
 
-    /// The shortest text in the same notation, such as `1h30m`, with a precision of a millisecond.
+    /// The length in hours, minutes, seconds and milliseconds, without units whose number is 0, such as `1h30m`. It is
+    /// rounded down; a length below a millisecond is `0s`.
     package var description: String {
         var rest = max(0, duration.inNanoseconds / 1_000_000)
         var result = ""

@@ -19,7 +19,7 @@ package struct FrameRate: Sendable, Hashable, Codable, CustomStringConvertible {
     /// The time base in which one frame lasts one tick.
     package var timeBase: TimeBase { TimeBase(denominator, numerator) }
 
-    /// Frames per second, for display only.
+    /// Frames per second as a floating-point number, which may be rounded.
     package var value: Double { Double(numerator) / Double(denominator) }
 
     /// The smallest number of frames that last at least `duration`.

@@ -14,7 +14,7 @@ package struct FrameSpacing: Sendable {
     /// delay the next frame by at most this time.
     private static let longestUnsteady: Int64 = 100_000_000
 
-    /// Duration of the newest frame in nanoseconds; 0 before the first.
+    /// The estimated duration of the newest frame in nanoseconds; 0 if there is nothing yet from which to estimate it.
     package private(set) var interval: Int64 = 0
     private var last: Int64?
     private var steps = RecentSteps()

@@ -9,8 +9,7 @@ internal import Synchronization
 /// the trusted authorities.
 ///
 /// Reading the system's authorities, more than a hundred, takes milliseconds. Therefore the settings are cached for a
-/// minute. So a hundred outputs that connect at the same time read the authorities once, and a file that was changed is
-/// soon read again.
+/// minute. So not every one of a hundred outputs reads the authorities, and a file that was changed is soon read again.
 final class TLSContexts: Sendable {
     private struct Key: Hashable {
         let trust: TLSVerification

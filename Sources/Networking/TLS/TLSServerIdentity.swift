@@ -74,8 +74,8 @@ package final class TLSServerIdentity: Sendable {
     /// When the current certificate expires, in seconds since 1970-01-01T00:00:00Z.
     package var expiry: Int { state.withLock { $0.pair.expiry } }
 
-    /// Describes a channel's error for an operator. Nil if the peer closed the connection before the TLS handshake
-    /// began, as port scanners and health checks do.
+    /// Describes a channel's error for an operator. Nil if the peer ended an established connection without
+    /// `close_notify`.
     package static func words(of error: any Error) -> String? {
         error as? NIOSSLError == .uncleanShutdown ? nil : TLSGuard.words(error)
     }

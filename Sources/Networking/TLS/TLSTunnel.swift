@@ -14,16 +14,18 @@ protocol SocketTunnel: AnyObject, Sendable {
     func reset()
     /// The number of bytes that were read from the near end, but that the peer has not acknowledged.
     var unacknowledgedBytes: Int { get }
-    /// Why the connection to the peer ended; nil if it was closed regularly.
+    /// Why the connection to the peer ended; nil while it is open, if the peer closed it, and for an accepted
+    /// connection.
     var ending: String? { get }
 }
 
 /// A TLS session over a connected socket. The caller uses the near end of a socket pair. Bytes that it writes there are
 /// sent encrypted, and received bytes arrive there decrypted. So librtmp and ``RTMPConnection`` need no TLS.
 ///
-/// One thread serves all tunnels. The buffers of a tunnel are small. Data that the peer does not accept first stays in
-/// the near end, then in the output's queue. When the near end is released, the session is closed with `close_notify`;
-/// ``reset()`` closes it without `close_notify`.
+/// One thread serves all tunnels that ``open(over:host:trust:within:)`` makes; the tunnel of an accepted channel runs
+/// on that channel's event loop. The buffers of a tunnel are small. Data that the peer does not accept stays in the
+/// near end and, when that is full, in the output's queue. When the near end is released, the session is closed with
+/// `close_notify`; ``reset()`` closes it without `close_notify`.
 package final class TLSTunnel: SocketTunnel {
     private final class Tally: Sendable {
         let buffered = Atomic<Int>(0)
@@ -109,7 +111,8 @@ package final class TLSTunnel: SocketTunnel {
 }
 
 extension TLSTunnel {
-    /// The size of the buffers in both ends of the socket pair, in bytes: a fraction of a second of media.
+    /// The size in bytes of the near end's send buffer, and of the far channel's write buffer (`waterMark`): a fraction
+    /// of a second of media.
     private static let nearBytes: CInt = 64 << 10
     private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
 

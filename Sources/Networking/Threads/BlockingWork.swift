@@ -52,8 +52,8 @@ package enum BlockingWork {
         return code
     }
 
-    /// Names the calling thread, for `top` and debuggers; the kernel truncates `name`. Glibc's function for this is not
-    /// available in Swift, and Foundation does not pass its names to the kernel.
+    /// Names the calling thread, for `top` and debuggers; `name` is truncated to 15 bytes. Glibc's function for this is
+    /// not available in Swift, and Foundation does not pass its names to the kernel.
     package static func setName(_ name: String) {
         let name = String(decoding: name.utf8.prefix(nameBytes), as: UTF8.self)
         let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)

@@ -92,8 +92,8 @@ package struct HTTPClient: Sendable {
     }
 
     /// Sends `request`, and passes the response's bytes to `take` as they arrive, until `take` returns false or the
-    /// response ends. Fails if nothing arrives for 30 s. Returns the head. Throws ``OutputFailure``, or the error of
-    /// `take`.
+    /// response ends. The first call of `take` has no bytes; it comes when the head has arrived. Fails if nothing
+    /// arrives for 30 s. Returns the head. Throws ``OutputFailure``, or the error of `take`.
     package func stream(
         _ request: Request, connecting limit: Duration, _ take: (Head, [UInt8]) async throws -> Bool
     ) async throws -> Head {
