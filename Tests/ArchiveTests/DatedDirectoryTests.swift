@@ -36,7 +36,7 @@ import Testing
         "2026/11/21", "2026-11-21", "21.11.2026", "20261121", "26-325", "2026_11/21-14", "20261121T140310.123Z",
         "test/2026", "14/03", "20261122", "2026-11-21T14",
     ])
-    func `A recording is found in a directory that is named after its date or time, in any time zone`(parent: String)
+    func `A recording is found in a directory named after its own date or time, in any time zone`(parent: String)
         throws
     {
         let name = try place(in: parent, start: "2026-11-21T14:03:10.123Z")
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: ["2025/11/21", "2026-45-21", "20261124", "1", "12345", "2026112", "99/99"])
-    func `A recording in a directory whose name shows another time counts as a copy and is not listed`(parent: String)
+    func `A recording in a directory with numbers that are not its own date or time is not listed`(parent: String)
         throws
     {
         _ = try place(in: parent, start: "2026-11-21T14:03:10.123Z")

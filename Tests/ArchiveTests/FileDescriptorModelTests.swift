@@ -83,7 +83,7 @@ import Testing
         #expect(try file.read(at: 0, count: 9) == [2, 3])
     }
 
-    @Test func `Creating a file that exists fails, and so does opening one that does not exist`() throws {
+    @Test func `Creating an existing file, opening a missing one and writing to a read-only one fail`() throws {
         _ = try FileDescriptor.create(temporary.path("file"))
         #expect(throws: FileFailure("create", temporary.path("file"), code: EEXIST)) {
             try FileDescriptor.create(temporary.path("file"))

@@ -20,13 +20,13 @@ import Testing
     // Regression: `lock()` took every failure of flock for a lock of another process. Recovery then never ran, and
     // retention deleted nothing.
     @Test(arguments: [ENOLCK, ENOSYS, EBADF, EOPNOTSUPP])
-    func `On a file system without file locks relay does not report any file as in use`(code: CInt) throws {
+    func `On a file system without locks a file that relay has not locked does not count as in use`(code: CInt) throws {
         let file = try FileDescriptor.open(existing: path) { _, _ in code }
         #expect(file.lock())
         #expect(file.lockCreated())
     }
 
-    @Test func `On a file system without file locks relay still knows which files it has open itself`() throws {
+    @Test func `On a file system without file locks relay still knows which files it has locked itself`() throws {
         let writer = try FileDescriptor.open(existing: path) { _, _ in ENOLCK }
         #expect(writer.lock())
         do {

@@ -76,7 +76,7 @@ import Testing
         #expect(throws: FileFailure.self) { try delete(bare) }
     }
 
-    @Test func `A recording that is held after it was chosen for deletion is not deleted`() throws {
+    @Test func `A held recording is not deleted, and can be deleted after its hold has ended`() throws {
         try HoldMark.set(of: SampleRecording.name, in: directory)
         #expect(try !delete(SampleRecording().closed))
         #expect(temporary.files == [SampleRecording.name])

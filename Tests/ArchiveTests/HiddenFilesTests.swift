@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test
-    func `The clock state in a hidden file is read back as it was written, and its text always has the same length`() {
+    func `The clock state's text is parsed back unchanged, and always has the same length`() {
         var random = SeededRandom()
         for _ in 0..<1000 {
             let clock = anyClock(&random)

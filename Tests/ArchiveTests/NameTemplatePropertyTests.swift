@@ -155,7 +155,7 @@ import Testing
         #expect(results == [true, false])
     }
 
-    @Test func `A name template with the date makes different names for different seconds`() {
+    @Test func `A name template with the date and the time makes different names for different seconds`() {
         var random = SeededRandom()
         for (text, template) in templates(4000, &random) where template.isDated {
             var names: Set<String> = []

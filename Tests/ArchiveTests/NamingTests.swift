@@ -36,7 +36,7 @@ import Testing
     @Test(arguments: [
         "c_20261121T140310.123Z_000041.broken", "c_20261121T140310.123Z_000041-3.broken",
         "c_20261121T140310.123Z_000041-12.mp4", "c_20261121T140310.123Z_000041.mp4.part",
-    ]) func `A sequence number is used only once, even if its file was deleted`(name: String) throws {
+    ]) func `The highest sequence number is found in open, renumbered and set-aside files, too`(name: String) throws {
         let directory = try TemporaryDirectory()
         try #require(FileManager.default.createFile(atPath: directory.path(name), contents: nil))
         #expect(try RecordDirectory.prepare(directory.path).lastSequence(of: "c") == 41)

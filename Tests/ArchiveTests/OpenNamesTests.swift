@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: [10, 1000, 50_000])
-    func `To list open files a directory is read again only after a change, however many files are in it`(files: Int)
+    func `To list open files a directory of any size is read again only if it changed, or changed recently`(files: Int)
         throws
     {
         for number in 1...files { try make("test_\(number).mp4") }

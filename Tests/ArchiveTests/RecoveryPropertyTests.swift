@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test
-    func `After recovery of a damaged open file there is one file: a readable one, or the unchanged file set aside`()
+    func `After recovery of a damaged open file there is one file: the completed one, or the unchanged file set aside`()
         throws
     {
         var random = SeededRandom()

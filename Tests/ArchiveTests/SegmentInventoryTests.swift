@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `The inventory is sorted by sequence number, or by time while a file without a number exists`() throws {
+    @Test func `The inventory is sorted by sequence number, or by modification time if a file has no number`() throws {
         let template = try NameTemplate(parsing: "{channel}_{time}")
         let target = try RecordDirectory.prepare(temporary.path, template: template)
         for number in 1...3 { try make(name(number).closed) }

@@ -65,7 +65,7 @@ import Testing
         ("co64", 20, 0, ["the video: samples lie outside of the file"]),
         ("co64", 20, .max, ["the video: samples lie outside of the file"]),
     ])
-    func `Each impossible value in the sample tables has its own error message`(
+    func `An impossible value in the sample tables of the video is reported as exactly one problem`(
         type: String, offset: Int, value: UInt32, expected: [String]
     ) throws {
         guard type != "stts" else {

@@ -103,7 +103,7 @@ import Testing
         #expect(read.channel == "test" && read.position == tags.position)
     }
 
-    @Test func `If relay's tags are missing or another program wrote them, they are not read as relay's`() throws {
+    @Test func `Tags are not read as relay's if they are missing, damaged or written by another program`() throws {
         #expect(try MovieTagsReader.tags([]) == nil)
         var tags = MovieTags(channel: "test", start: UTCTime(milliseconds: 0), encoderSettings: "")
         let ours = tags.box

@@ -114,7 +114,7 @@ import Testing
         #expect(try TransportStreamFile.end(of: disk, size: try disk.size()) == 188)
     }
 
-    @Test func `The part of a transport stream that the disk cannot read is not truncated`() throws {
+    @Test func `If the disk cannot read the last packet of a transport stream, this packet is not cut off`() throws {
         var random = SeededRandom()
         let packet = makePacket(.frame, &random)
         let disk = Disk(
@@ -145,7 +145,7 @@ import Testing
         #expect(TransportStreamFile.channel([]) == nil)
     }
 
-    @Test func `A service name in a transport stream that is truncated or exceeds its packet is ignored`() {
+    @Test func `A service name in a transport stream is ignored if it is truncated or longer than its packet`() {
         let maker = [UInt8(5)] + Array("relay".utf8)
         for length in 0...40 {
             // The length of the name says 20, but the head may end earlier.

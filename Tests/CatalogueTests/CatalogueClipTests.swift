@@ -109,7 +109,7 @@ import Testing
     }
 
     // Regression: if too many files were open, or if a disk failed for a moment, files of clips could be deleted.
-    @Test func `While the system cannot read a file, a clip protects it from deletion`() throws {
+    @Test func `While a channel has a clip, no file that the system cannot read is deleted`() throws {
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         let code = Mutex<Int32>(EMFILE)
         let hold = ClipHold(directory: try .prepare(directory.path), channel: "test") { path in

@@ -258,7 +258,7 @@ private final class StepCounter {
     }
 
     @Test(arguments: [1, 4, 8])
-    func `If one of several deleted files is added to the catalogue again, no gap is found`(number: Int) throws {
+    func `If one of several deleted files is added to the catalogue again, no new gap is found`(number: Int) throws {
         let (store, rows) = try Self.stretch()
         let gaps = try store.gaps()
         #expect(try store.deletedSegments().count == 1)

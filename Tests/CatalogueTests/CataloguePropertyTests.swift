@@ -59,7 +59,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("A recording that ended abnormally has a gap of unknown length at its end, unless it is still running")
+    @Test("A run that ended abnormally or at a change of files is followed by a gap of unknown length")
     func suddenEnds() {
         for ending in [SegmentEnding.rotate, .error, .disk, .recovered] {
             let files = [segment("f", run: "a1", start: 0, frames: 25, ending: ending)]

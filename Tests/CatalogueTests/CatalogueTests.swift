@@ -63,7 +63,7 @@ import Testing
         #expect(try ours.read(CatalogueStore.incompleteTable) == nil)
     }
 
-    @Test func `A catalogue rebuilt from the files equals the one that was written during recording`() throws {
+    @Test func `A catalogue rebuilt from the files has the same files and gaps as the recorder's catalogue`() throws {
         let directory = try Recording.make(hasGap: true)
         let archive = try RecordingArchive(directory.path)
         let live = try archive.onDisk()
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `A damaged page in the middle of the catalogue's database is detected`() throws {
+    @Test func `Damage behind the first page of the catalogue's database is detected`() throws {
         let directory = try Recording.make()
         var bytes = try directory.bytes(".relay.sqlite")
         try #require(bytes.count > 8192)

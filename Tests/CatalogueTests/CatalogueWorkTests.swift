@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test
-    func `In any order of new files, gaps and deletions, the catalogue lists exactly the gaps between the files`()
+    func `After any new files, gaps and deletions the catalogue's gaps equal those found again from all files`()
         throws
     {
         var random = SeededRandom()

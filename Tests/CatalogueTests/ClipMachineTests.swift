@@ -45,7 +45,7 @@ import Testing
         #expect(machine.clips.count == 1)
     }
 
-    @Test func `A button release that arrives before its press completes the clip`() throws {
+    @Test func `A button release that arrives before its press ends the clip at the release's frame`() throws {
         var machine = ClipMachine()
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
         #expect(try machine.stop("x", at: 130, in: program(0..<131)) == nil)
@@ -141,7 +141,7 @@ import Testing
         #expect(try machine.start(.init(id: "x", at: 20), in: program(0..<30)).first == 20)
     }
 
-    @Test func `After the recording ended, a release of a clip's button at a frame before the press changes nothing`()
+    @Test func `When nothing is recorded any more, a release at a frame before the clip's press changes nothing`()
         throws
     {
         var machine = ClipMachine()
@@ -211,7 +211,7 @@ import Testing
     /// Commands 20 ms to 3 s apart. Each is delayed by up to 2 s, so that about half of them arrive before the previous
     /// one took effect, and many in another order; one in ten arrives twice.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `A thousand presses and releases of clip buttons make clips with exactly their frames`(seed: UInt64) throws {
+    func `A thousand delayed presses and releases make clips of the frames from press to release`(seed: UInt64) throws {
         var dice = Dice(state: seed)
         let rate = FrameRate(30_000, 1001)
         func frame(_ milliseconds: Int64) -> Int64 {

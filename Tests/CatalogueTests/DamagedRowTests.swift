@@ -66,7 +66,7 @@ import Testing
         return try archive.onDisk()
     }
 
-    @Test func `A catalogue row with an invalid value in any cell is rebuilt from its file`() throws {
+    @Test func `A catalogue row with an invalid value in any cell is rebuilt from the recorded files`() throws {
         let directory = try Recording.make(hasGap: true)
         let path = directory.path(".relay.sqlite")
         let whole = try RecordingArchive(directory.path).onDisk()

@@ -138,7 +138,7 @@ private struct Neighbourhood {
     // Regression: retention deleted 4 of 5 files that an operator kept in a subdirectory. It also deleted all files of
     // a nested record directory, although one of them was held.
     @Test
-    func `A channel deletes, completes, uploads and counts its own files, and no other channel's files`() async throws {
+    func `A channel deletes, completes, uploads and counts its own files, and no other files`() async throws {
         var seeds = SeededRandom()
         for _ in 0..<12 {
             let seed = seeds.next()

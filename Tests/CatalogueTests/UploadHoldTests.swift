@@ -334,7 +334,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `If the channel ever uploaded, all files wait for upload after the catalogue became unreadable`(
+    func `After the catalogue became unreadable, all files wait for upload, but only if the channel ever uploaded`(
         wasUploaded: Bool
     ) throws {
         if !wasUploaded {

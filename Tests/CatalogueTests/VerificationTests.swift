@@ -47,7 +47,7 @@ import Testing
         try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
     }
 
-    @Test func `A gap is reported with its bounds, its missing audio and the cause that the recorder noted`() throws {
+    @Test func `A gap is reported with its missing frames and audio, and the cause that the recorder noted`() throws {
         let directory = try Recording.make(hasGap: true)
         let report = try verify(directory)
         let ledger = try RecordingArchive(directory.path).onDisk()

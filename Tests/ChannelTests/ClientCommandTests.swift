@@ -58,7 +58,7 @@ struct ClientCommandTests {
                 == true)
     }
 
-    @Test("A command that decides about a client is killed with its child processes when its task is cancelled")
+    @Test("If the task that waits for a command's decision about a client is cancelled, the client is refused at once")
     func ends() async throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let command = try command("sleep 60 & wait")

@@ -176,7 +176,7 @@ struct IdleRetentionTests {
         return (path, file)
     }
 
-    @Test("While another process records the channel in the directory, its files are not deleted")
+    @Test("While another process records the channel in the directory, the channel's files are not deleted")
     func recordedByAnother() throws {
         let (path, lock) = try beginFile()
         retention.configure(recording(byAge))
@@ -188,7 +188,7 @@ struct IdleRetentionTests {
         #expect(files == [Self.ofSource])
     }
 
-    @Test("Another process that begins to record the channel later ends the deletion of its files")
+    @Test("Once another process begins to record the channel, the channel's files are no longer deleted")
     func recordingBegunByAnother() throws {
         try setEnd(minutesAgo: 45 - 600)
         retention.configure(recording(byAge))

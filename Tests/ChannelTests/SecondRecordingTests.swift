@@ -131,7 +131,7 @@ struct SecondRecordingTests {
     }
 
     @Test(
-        "If one directory is lost, the recording in the other one continues without a gap, and both when it is back",
+        "If one directory is lost, the other recording has no gap, and both continue when the directory is back",
         arguments: ["first", "second"])
     func lost(name: String) throws {
         let running = try Running(configuration(recording()))
@@ -178,7 +178,7 @@ struct SecondRecordingTests {
         }
     }
 
-    @Test("A stop, or a reload without a second directory, while the second recording is being set up, prevents it")
+    @Test("While a second recording is being set up, a stop or a reload without a second directory prevents it")
     func changedWhileStarting() throws {
         for isStopped in [true, false] {
             let disk = HungDisk(collides: false)
@@ -224,7 +224,7 @@ struct SecondRecordingTests {
         #expect(running.end() == .done)
     }
 
-    @Test("If the disk of one directory does not say whether the two are the same, the other one is recorded to")
+    @Test("If a disk does not answer whether the two directories are the same, both directories are recorded to")
     func noAnswer() throws {
         let disk = HungDisk(collides: false)
         defer { disk.answer() }
@@ -261,7 +261,7 @@ struct SecondRecordingTests {
         #expect(failure?.cause == .cannotRecord && failure?.description.contains(place.path("first")) == true)
     }
 
-    @Test("Nothing is written to a second directory in the first one or around it", arguments: ["first/b", "."])
+    @Test("Nothing is written to a second directory that is in the first or contains it", arguments: ["first/b", "."])
     func nested(second: String) throws {
         let running = try Running(configuration(recording(second: second)))
         try eventually("the first directory is recorded to") { running.frames("first") > 0 }
@@ -290,7 +290,7 @@ struct SecondRecordingTests {
         #expect(runs.count == 1)
     }
 
-    @Test("If the recording in the first directory cannot be replaced on air, the one in the second is nevertheless")
+    @Test("If the first recording cannot be replaced on air, the second recording is replaced nevertheless")
     func replacedAlone() throws {
         let running = try Running(configuration(recording()))
         try running.recordsBoth()

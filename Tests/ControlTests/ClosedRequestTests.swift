@@ -81,7 +81,7 @@ struct ClosedRequestTests {
         #expect(refusal("[1]") == "The body is not an object with the keys that belong here.")
     }
 
-    @Test("An unknown key of an object in a list is reported together with the list's key")
+    @Test("The path of a key of an object in a list begins with the list's key")
     func lists() throws {
         let text = #"{"clips":[{"id":"a"},{"skipEnd":2,"transition":{"type":"cut"}}],"hold":null}"#
         let paths = try JSONDecoder().decode(KeyPaths.self, from: Data(text.utf8)).paths
@@ -102,7 +102,7 @@ struct ClosedRequestTests {
         #expect(refusal(text)?.hasSuffix("There are scene, transition, at.") == true)
     }
 
-    @Test("The known keys of a request about a source are exactly the source's properties")
+    @Test("The known keys of a request about a source are exactly the properties of the request's type")
     func properties() {
         #expect(Set(Mirror(reflecting: SourceRequest()).children.compactMap(\.label)) == Set(SourceRequest.keys))
     }

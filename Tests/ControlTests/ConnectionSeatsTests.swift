@@ -38,7 +38,7 @@ struct ConnectionSeatsTests {
         try channel.writeOutbound(HTTPResponsePart.end(nil))
     }
 
-    @Test("If all places are taken, a new connection replaces the oldest idle connection of the busiest network")
+    @Test("If no place is free, a new connection replaces the oldest idle one of the network with most connections")
     func silent() throws {
         let clients = Clients(4)
         let operators = try clients.connect(from: "192.0.2.1")

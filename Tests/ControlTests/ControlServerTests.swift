@@ -56,7 +56,7 @@ struct ControlServerTests {
         server.stop()
     }
 
-    @Test("If another relay answers at the control socket, relay does not start, and leaves no port open")
+    @Test("If another relay answers at the control socket, relay does not start, and the error says that it is in use")
     func takenSocket() throws {
         let path = directory.path("relay.sock")
         let first = server(settings(0, socket: path))

@@ -23,7 +23,7 @@ struct MetersTests {
         return report
     }
 
-    @Test("The meters contain the rounded levels of a program and its sources, with or without loudness")
+    @Test("The meters contain the rounded levels of a program and its sources, even if loudness is not measured")
     func levels() throws {
         let parts = [
             PartStatus(name: "one", isOnAir: true, selection: nil, feed: FeedStatus(), levels: [-12.345, -60]),
@@ -42,7 +42,7 @@ struct MetersTests {
         #expect(meters.sources == ["one": [-12], "audio": [-20, -21]])
     }
 
-    @Test("Without a measured level the event stream contains no meters")
+    @Test("Without a measured loudness and without several sources the event stream contains no meters")
     func none() {
         #expect(EventStream.Meters(report(nil))?.channel == nil)
         #expect(EventStream.Meters(ChannelReport(name: "main", state: .waiting))?.channel == nil)

@@ -121,7 +121,7 @@ struct MetricsTests {
 
     // MARK: The families
 
-    @Test("Names of metrics are unique and have a prefix and a base unit, and those of counters end in _total")
+    @Test("Names of metrics are unique and have a prefix; counters end in _total, others in a unit unless listed")
     func names() {
         let units = [
             "seconds", "bytes", "ratio", "hertz", "cores", "ppm", "lufs", "dbtp", "decibels", "info", "state", "files",
@@ -231,7 +231,7 @@ struct MetricsTests {
         #expect(lines([report]).contains(#"relay_clips_recorder_state{channel="news",state="suspended"} 1"#))
     }
 
-    @Test("The audio level in the metrics is that of the loudest channel")
+    @Test("An audio level in the metrics is that of the loudest audio channel")
     func levels() {
         var status = status()
         status.program.levels = [-12.5, -6]
@@ -272,7 +272,7 @@ struct MetricsTests {
         #expect(!text.contains("relay_encoder_") && !text.contains("relay_feed_"))
     }
 
-    @Test("The metrics tell whether an input, a backup, the slate or nothing is on air, and name the inputs")
+    @Test("The metrics tell whether the first input, a backup, the slate or nothing is on air, and name the inputs")
     func selection() {
         func state(_ onAir: String?, _ number: Int?) -> [Substring] {
             var status = status()
@@ -323,7 +323,7 @@ struct MetricsTests {
     @Test("The metrics do not contain addresses of inputs or outputs")
     func secrets() { #expect(!render([report()]).contains("://")) }
 
-    @Test("The metrics contain the process's start time, CPU time and memory")
+    @Test("The process's start time, CPU time, memory and number of descriptors are read for the metrics")
     func process() throws {
         let usage = try #require(ProcessUsage.now)
         #expect(usage.start > 1_500_000_000 && usage.start <= Date().timeIntervalSince1970 + 1)

@@ -70,7 +70,7 @@ struct RangePropertyTests {
     }
 
     @Test(
-        "If a time in a request is not in UTC, the error names the parameter",
+        "If a time in a request is malformed or not in UTC, the error names the parameter",
         arguments: [
             "2026-02-30T00:00:00Z", "2026-11-21T14:03:10.0000000000Z", "2026-11-21T14:03:10.25.1Z",
             "2026-11-21T14:03:10,250Z", "2026-11-21T14:03:10.-50Z", "2026-11-21T14:03:10+01:00",

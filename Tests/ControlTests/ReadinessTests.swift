@@ -41,7 +41,7 @@ struct ReadinessTests {
         #expect(readiness.lacks([running("a", 2), running("b", 2)]) == nil)
     }
 
-    @Test("A channel that ended normally does not affect readiness; one that failed to start makes the process unready")
+    @Test("A channel that ended normally does not affect readiness; one that failed makes the process unready")
     func ended() {
         let readiness = Readiness(clock: clock)
         #expect(readiness.lacks([running("a", 1), over("b", isDone: true)]) == nil)

@@ -43,7 +43,7 @@ struct TokenGuardTests {
         #expect(refusal(from: "2001:db8:0:1::1") == .unauthenticated)
     }
 
-    @Test("A session has its token's role until it ends, and its ID does not reveal the ID of another session")
+    @Test("A session has its token's role until the session ends, and its ID of 64 characters differs from another's")
     func sessions() {
         let (one, two) = (tokens.beginSession(.view), tokens.beginSession(.operate))
         #expect(one != two && one.count == 64)

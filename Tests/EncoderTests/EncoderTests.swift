@@ -56,7 +56,7 @@ struct EncoderSessionTests {
         #expect(sink.isFinished.withLock { $0 })
     }
 
-    @Test("IDR frames occur only at multiples of the GOP's length, and B-frames are disposable")
+    @Test("IDR frames occur only at multiples of the GOP's length; other frames may be disposable, but no IDR frame is")
     func gop() throws {
         let (sink, _) = try encode(frames: 130)
         #expect(sink.of(.video).filter(\.isKeyframe).map(\.pts) == [0, 60, 120])
@@ -95,7 +95,7 @@ struct EncoderSessionTests {
         #expect(session.description.video?.encoderSettings.contains("x264") == true)
     }
 
-    @Test("If x264 refuses settings, the error names these settings")
+    @Test("Settings that x264 refuses cause an encoder error")
     func refusal() {
         var settings = EncoderSettings()
         settings.profile = .baseline

@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(
-        "A transcoder outputs each frame once at its own time, in a decodable order, at any frame rate",
+        "A transcoder outputs each frame once at its time, in decodable order, at constant and variable frame rates",
         arguments: [false, true])
     func video(isVariable: Bool) throws {
         let clip = try clip()
@@ -129,7 +129,7 @@ import Testing
         #expect(abs((output.last?.pts ?? 0) - (input.last?.pts ?? 0)) < 3072)
     }
 
-    @Test("Audio of any sample rate is encoded at its own times")
+    @Test("Mono audio of 8 kHz is resampled and encoded at its own times")
     func samples() throws {
         let track = TrackDescription(
             audio: .pcm, format: AudioFormat(sampleRate: 8000, channels: 1), decoderConfiguration: SharedBytes([]))

@@ -32,7 +32,7 @@ extension SerialPeers {
             #expect(steady.breaks.isEmpty && steady.span?.lowerBound == 0)
         }
 
-        @Test("A primary server that never answers does not keep the output from going on air at the backup")
+        @Test("An unreachable primary server does not keep the output from going on air at the backup")
         func neverThere() async throws {
             let backup = try await RTMPServer.running()
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/secretkey"

@@ -83,7 +83,7 @@ extension SerialShows {
             return path
         }
 
-        @Test("In a burst of commands, each start and stop of a clip, in any order, make a clip of exactly its frames")
+        @Test("In a burst of commands, each clip has exactly its frames, whichever of its start and stop arrives first")
         func burst() async throws {
             let (relay, api) = try await start()
             try await waitUntil(3, api)
@@ -126,7 +126,7 @@ extension SerialShows {
             }
         }
 
-        @Test("Clips from closed files and from the open file are joined into one file, with each of their frames once")
+        @Test("Clips from closed files and the open file are joined into one file with exactly the selected frames")
         func stitched() async throws {
             let (relay, api) = try await start()
             try await waitUntil(9.5, api)
@@ -179,7 +179,7 @@ extension SerialShows {
             #expect(try await DecodedFrames(fade).counters.count == 45 + 40)
         }
 
-        @Test("While no recording is running, clips get their own files, which begin before the clip's start")
+        @Test("While no recording is running, clips get their own files, which begin before the clips do")
         func replay() async throws {
             let (relay, api) = try await start(["--clips-only", "--replay", "4s"], segment: "1m")
             try await waitUntil(6, api, isRecording: false)

@@ -79,7 +79,7 @@ extension Serial {
             }
         }
 
-        @Test("An output address without a flag, or in place of another flag's value, is refused without its key")
+        @Test("An output address without a flag, or as another flag's value, is refused without showing its key")
         func misplacedAddresses() async throws {
             let address = "rtmp://host/live/topsecretkey"
             for arguments in [

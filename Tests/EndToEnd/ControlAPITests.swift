@@ -60,7 +60,7 @@ extension SerialShows {
             #expect(frames.breaksBeforeEnd.isEmpty && frames.counters.count > 700, "\(frames.breaksBeforeEnd)")
         }
 
-        @Test("Recordings that an operator stops, starts and splits by HTTP contain every frame")
+        @Test("Recordings that an operator stops, starts and splits by HTTP are verified as complete")
         func recording() async throws {
             let path = directory.file("recordings")
             let (relay, api) = try await start(["--record", path])

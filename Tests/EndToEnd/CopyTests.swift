@@ -224,7 +224,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "Flags that contradict --copy, and codecs that cannot be carried, are reported before any output goes live",
+            "Flags and inputs that do not fit --copy are refused with the reason",
             arguments: [
                 (["--preset", "fast"], "--preset is for the encoder"), (["--gop", "1s"], "--gop is for the encoder"),
                 (["--input", "test:"], "test: is not"), (["--audio-input", "alsa:default"], "leave --audio-input out"),

@@ -111,7 +111,7 @@ extension SerialPeers {
             #expect((0...1024).contains(heard - whole), "\(heard) of \(whole)")
         }
 
-        @Test("If audio is copied and video is encoded at a variable frame rate, all timestamps are kept")
+        @Test("If audio is copied and video is encoded at a variable frame rate, the frames keep their timestamps")
         func variableRate() async throws {
             let input = directory.file("variable.mp4")
             try await Clip.make(
@@ -129,7 +129,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "Encoder flags that have no effect because of --copy are reported",
+            "Flags that do not fit --copy-video or --copy-audio are refused with the reason",
             arguments: [
                 (["--copy-video", "--preset", "fast"], "--preset is for the video encoder, and --copy-video has none"),
                 (["--copy-video", "--fps", "25"], "--fps is for the video encoder"),

@@ -119,7 +119,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A recording closes its files on a file system that becomes read-only, and uses it again after its repair"
+            "A recording closes its files on a file system that becomes read-only, and resumes after a new mount"
         )
         func becomesReadOnly() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync,errors=remount-ro")

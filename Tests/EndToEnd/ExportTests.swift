@@ -179,7 +179,7 @@ extension SerialShows {
             #expect(again.files == 3 && again.gaps.isEmpty)
         }
 
-        @Test("An export from a file that is still being written fails with the file's name")
+        @Test("An export omits a file that is still being written, and names it; without another file the export fails")
         func beingWritten() async throws {
             try await record()
             let start = try await start()
@@ -244,7 +244,7 @@ extension SerialShows {
             #expect(try await Probe.complaints(path) == "")
         }
 
-        @Test("In a clip, files with another codec are re-encoded with each frame at its time, and gaps are reported")
+        @Test("In a clip, files with another frame size are re-encoded with each frame at its time; gaps are reported")
         func different() async throws {
             for (size, length) in [("320x180", "5s"), ("480x270", "3s")] {
                 let recorded = try await RelayProcess.run(

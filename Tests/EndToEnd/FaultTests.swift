@@ -99,7 +99,7 @@ extension SerialPeers {
             #expect(frames.counters.count >= 30)
         }
 
-        @Test("An RTMP server that was frozen for 20 s gets the program again from a keyframe on")
+        @Test("An RTMP server that was frozen for 15 to 20 s gets the program again from a keyframe on")
         func thawed() async throws {
             let server = try await RTMPServer.running()
             defer { server.thaw() }
@@ -120,7 +120,7 @@ extension SerialPeers {
             try await checkResumed(last, until: recorded.last ?? nil)
         }
 
-        @Test("An RTMP server that is frozen for 5 s keeps its connection, and its stream stays decodable")
+        @Test("An RTMP server that is frozen for 5 to 10 s keeps its connection, and its stream stays decodable")
         func shortlyFrozen() async throws {
             let server = try await RTMPServer.running()
             defer { server.thaw() }

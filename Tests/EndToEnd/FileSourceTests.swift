@@ -60,7 +60,7 @@ extension SerialShows {
             for (index, place) in second.enumerated() { #expect(abs(place - Double(index + 13)) <= 1.5, "\(second)") }
         }
 
-        @Test("With when-off=close a file plays again from the frame for which its scene was scheduled in advance")
+        @Test("With when-off=close a file plays from its first frame each time its scheduled scene goes on air")
         func closes() async throws {
             let (frames, starts, ends) = try await visits("close")
             for (start, end) in zip(starts, ends) {

@@ -68,7 +68,7 @@ extension SerialPeers {
             #expect(longest < 480, "silence of \(longest) samples up to sample \(end)")
         }
 
-        @Test("A transport stream received over UDP keeps every frame, and its audio in sync")
+        @Test("A transport stream received over UDP loses no frame, and its audio stays in sync")
         func udp() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -79,7 +79,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("A transport stream received over SRT keeps every frame, and its audio in sync")
+        @Test("A transport stream received over SRT loses no frame, and its audio stays in sync")
         func srt() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -90,7 +90,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("A stream pulled from an RTMP server keeps every frame, and its audio in sync")
+        @Test("A stream pulled from an RTMP server loses no frame, and its audio stays in sync")
         func rtmp() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -100,7 +100,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("A stream that is published to relay by RTMP keeps every frame, and its audio in sync")
+        @Test("A stream that is published to relay by RTMP loses no frame, and its audio stays in sync")
         func published() async throws {
             let clip = try await signal()
             let port = try Ports.free()

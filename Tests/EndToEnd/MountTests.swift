@@ -56,7 +56,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A recording uses the directory underneath until the first mount, and afterwards only mounted disks",
+            "A recording uses the directory under the mount point until the first mount, and then only mounted disks",
             arguments: ["", "/recordings"])
         func whileRecording(below: String) async throws {
             let under = RecordingSet(directory: disks.under + below)

@@ -64,7 +64,7 @@ extension SerialShows {
             #expect(frames[changed + 5..<changed + 20].allSatisfy { $0.right <= 1 && $0.left > 0 })
         }
 
-        @Test("An invalid overlay is refused with a list of the possible values")
+        @Test("An invalid overlay is refused, and an unknown one is refused with a list of the known ones")
         func refused() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "test:#name=one", "--input", "test:#name=two",

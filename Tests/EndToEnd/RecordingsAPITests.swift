@@ -121,7 +121,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A clip that reaches into the open file has exactly its frames, and does not affect the recording")
+            "A clip reaching into the open file has exactly the requested frames, and does not affect the recording")
         func clip() async throws {
             let recorder = try await recorder(files: 1)
             try await eventually("the open file holds something", within: .seconds(10)) {

@@ -174,7 +174,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("relay recordings verify distinguishes foreign from truncated files, and changes no file")
+        @Test("relay recordings verify reports truncated but not foreign files, and repair makes a repaired copy")
         func foreign() async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--duration", "5s"])

@@ -50,7 +50,7 @@ extension Serial {
             return (relay, APIClient(base: "http://127.0.0.1:\(port)"))
         }
 
-        @Test("A recording with its own size, rate and GOP has each frame of the program once, and so does the output")
+        @Test("A recording with its own size, bitrate and GOP has each program frame once, and so does the output")
         func whole() async throws {
             let receiver = try await SRTReceiver()
             let result = try await RelayProcess.run(

@@ -16,7 +16,7 @@ extension SerialRecordings {
 
         /// Fills a disk of 50 MB to the end, frees space, and decodes all files of both disks.
         @Test(
-            "When the disk of one directory is full, the other one gets every frame, and the first again after it",
+            "While one directory's disk is full, the other gets every frame; when there is space, both do again",
             arguments: ["first", "second"])
         func becomesFull(full: String) async throws {
             let (small, large) = (try await SmallDisk(megabytes: 50), try await SmallDisk(megabytes: 200))
@@ -140,7 +140,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "While one disk hangs, the other directory gets every frame, and relay does not wait for that disk at its end",
+            "While one disk hangs, the other directory gets every frame, and relay's end does not wait for the disk",
             .needs(FreezableDisk.isPossible, "only root can mount a loop device, where there are any"),
             arguments: ["first", "second"])
         func hangsAtEnd(hung: String) async throws {
@@ -209,7 +209,7 @@ extension SerialRecordings {
             #expect(all.contains(some.lowerBound) && all.contains(some.upperBound))
         }
 
-        @Test("A second directory that is the first one by another name is refused before anything is on air")
+        @Test("A second directory that lies in the first one behind a link is refused before anything is on air")
         func same() async throws {
             let first = directory.file("recordings")
             try FileManager.default.createDirectory(atPath: first, withIntermediateDirectories: false)

@@ -76,7 +76,7 @@ extension SerialRecordings {
             #expect(samples == packets(before: 480_480) * 1024)
         }
 
-        @Test("Recording files end at a configured size, and never exceed it")
+        @Test("Recording files end at about the configured size, and no frame is lost between them")
         func bySize() async throws {
             let clip = try await Clip.noisy(seconds: 8, in: directory)
             let set = RecordingSet(directory: directory.file("recordings"))

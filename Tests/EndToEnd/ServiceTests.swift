@@ -105,7 +105,7 @@ extension SerialShows {
             #expect(result.ending == .exited(0), "\(result.log)")
         }
 
-        @Test("relay reports to systemd that it is ready and healthy even if cameras, servers and disks are absent")
+        @Test("relay reports to systemd that it is ready and healthy even if cameras and servers are absent")
         func absent() async throws {
             let port = try Ports.free()
             try write(

@@ -59,7 +59,7 @@ extension SerialShows {
             #expect(tones.level(440, tones.frames(silent + 2..<silent + 11)) < black - 60)
         }
 
-        @Test("With --audio mix all sources and the audio input are audible in every scene, at their initial gain")
+        @Test("With --audio-from mix all sources and the audio input are audible in every scene, at their initial gain")
         func mixed() async throws {
             let audio = try await studio.make("audio.wav", "sine=1320:sample_rate=48000:duration=10", [])
             let (relay, api) = try await studio.start(

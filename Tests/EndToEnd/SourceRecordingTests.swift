@@ -235,7 +235,7 @@ extension SerialRecordings {
             try await verify()
         }
 
-        @Test("A source that connects late and leaves again is recorded from its first frame to its last")
+        @Test("A source that connects late and leaves again is recorded with its slate before and after its frames")
         func absent() async throws {
             let port = try Ports.free()
             let (relay, api) = try await start(

@@ -106,7 +106,7 @@ extension SerialShows {
             #expect(list.contains("two from frame \(near) of ") && !list.contains("frame \(far)"), "\(list)")
         }
 
-        @Test("An impossible request is refused with a list of the possible values, and changes nothing")
+        @Test("An impossible request is refused and changes nothing; an unknown name is refused with the known ones")
         func refused() async throws {
             let (relay, api) = try await studio.start(["--input", "test:#name=one", "--input", "test:#name=two"])
             let wrong = [

@@ -152,7 +152,7 @@ extension Serial {
             #expect(worst(audio, whole, 97_000 + move..<104_000 + move, shift: 24_000 - move) < 0.01)
         }
 
-        @Test("Audio of short clips is re-encoded exactly to the sample, and the frames keep their positions")
+        @Test("The frames of short clips keep their positions, and with --audio encode no audio packet is copied")
         func short() async throws {
             let signal = try await signal()
             let clips = ["\(signal)#to=5", "\(signal)#from=8.2333,to=14.5"]
@@ -165,7 +165,7 @@ extension Serial {
             #expect(steps.count == 1, "\(steps)")
         }
 
-        @Test("HEVC is copied from a keyframe on if no later frame needs an earlier one, and otherwise re-encoded")
+        @Test("Whole HEVC files with open GOPs are copied, and HEVC that begins at a later keyframe is re-encoded")
         func openGOP() async throws {
             let signal = try await signal()
             let open = directory.file("open.mp4")

@@ -149,7 +149,7 @@ extension Serial {
         }
 
         @Test(
-            "A stitch that a full disk interrupted can be resumed, and writes the same bytes as without interruption",
+            "A stitch that a full disk interrupted can be resumed, and writes the same file except for creation times",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func fullDisk() async throws {
             let noise = directory.file("noise.mp4")

@@ -76,7 +76,7 @@ extension Serial {
         }
 
         @Test(
-            "If a file starts at a recovery point, its frames are kept, and missing earlier frames are reported")
+            "If a file starts at a recovery point, none of its visible frames is lost")
         func openGOP() async throws {
             let open = try await variant(
                 "open.mp4",

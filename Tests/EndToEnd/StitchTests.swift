@@ -185,7 +185,7 @@ extension SerialShows {
             }
         }
 
-        @Test("Frames that an edit list hides stay hidden, and rotation and variable frame rates are preserved")
+        @Test("Frames hidden by an edit list stay hidden; rotated frames become upright, and varying rates constant")
         func edits() async throws {
             let first = try await variant("first.mp4", ["-c:v", "libx264", "-g", "30"])
             let cut = directory.file("cut.mp4")
@@ -315,7 +315,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A stitch that is interrupted for any reason leaves no file",
+            "A stitch ended by SIGINT leaves no file, and the next run removes the files of a killed one",
             arguments: [SIGINT, SIGKILL])
         func interrupted(signal number: Int32) async throws {
             let signal = try await signal()
@@ -339,7 +339,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A stitch that is resumed writes the same bytes as one that was not interrupted",
+            "A stitch that is resumed writes the same file as one without interruption, except for creation times",
             arguments: [SIGINT, SIGKILL])
         func resumed(signal number: Int32) async throws {
             let signal = try await signal()

@@ -155,7 +155,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "Contradictory retention flags are refused in one sentence",
+            "Contradictory or invalid retention flags are refused in one sentence",
             arguments: [
                 (["--keep", "10s"], "shorter than one file"), (["--keep", "40m"], "--keep-min"),
                 (["--keep-size", "2MB"], "less than one file"), (["--keep-free", "900PB"], "not an amount"),

@@ -79,7 +79,7 @@ extension Serial {
             #expect(other.breaks.isEmpty && other.span == 0...359)
         }
 
-        @Test("An unreachable UDP address is reported, and the output retries it")
+        @Test("If the local address of a UDP output cannot be used, this is reported, and the output tries again")
         func unreachable() async throws {
             // Failures of one kind are logged once as a warning; with --verbose, each of them is logged.
             let result = try await RelayProcess.run(

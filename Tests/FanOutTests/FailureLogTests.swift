@@ -36,7 +36,7 @@ struct FailureLogTests {
         }
     }
 
-    @Test("If a server accepts a stream and drops it at once, this is logged as a failure")
+    @Test("If a server accepts each stream and soon drops it, this is logged about once a minute")
     func accepting() {
         var log = FailureLog()
         var named = 0

@@ -41,7 +41,7 @@ struct MarkTests {
         #expect(stream.description.isIdentical(to: .sample))
     }
 
-    @Test("A marker for a past time gets the time of the newest packet, and is sent with the next frame's audio")
+    @Test("A marker for a past time gets the time of the newest packet, and is delivered with the next frame")
     func late() {
         let (stream, witness) = stream()
         for index in Int64(0)..<10 { stream.publish(Packets.video(index, key: index == 0)) }

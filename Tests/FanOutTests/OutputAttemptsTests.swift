@@ -24,7 +24,7 @@ struct OutputAttemptsTests {
         return lanes
     }
 
-    @Test("An output's packet queue is filled while the output connects, is on air and disconnects")
+    @Test("An output that is off air has only one attempt, and its queue is filled even after a connection has ended")
     func life() {
         var lanes = lanes()
         let early = lanes.goLive(at: 0)?.lane.number
@@ -82,7 +82,7 @@ struct OutputAttemptsTests {
         #expect(!lanes.keyframes.isWaiting)
     }
 
-    @Test("When a second connection replaces the one on air, this happens in one step, and no packet is lost")
+    @Test("A second connection that replaces the one on air goes on air in the same step")
     func changeGoesLive() {
         var lanes = lanes()
         let next = lane(2, PacketQueue(limits: .live, isFromStart: false))

@@ -564,7 +564,7 @@ struct OutputSetTests {
     }
 
     @Test(
-        "When the program ends, an output that is off air is told once, so that it can finish its files",
+        "An output that is off air is told once that the program is over, but nothing if the program is interrupted",
         arguments: [(EndReason.programOver, 1), (.interrupted, 0)])
     func conclusion(reason: EndReason, count: Int) async throws {
         let (paused, failed, never) = (ScriptedTarget(), ScriptedTarget("scripted://b"), ScriptedTarget("scripted://c"))

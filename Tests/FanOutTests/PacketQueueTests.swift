@@ -225,7 +225,7 @@ struct PacketQueueTests {
         #expect(queue.status.drops == [.overflow: 2, .notConnected: 46])
     }
 
-    @Test("If packets were lost while the queue was empty, the queue waits for a keyframe before it continues")
+    @Test("If the queue is empty when the server stops accepting data, the queue begins again with a keyframe")
     func holdingNothing() {
         let queue = connectedQueue()
         queue.hold()

@@ -113,7 +113,7 @@ struct PacketStreamTests {
         #expect(late.packets.map(\.pts) == [4 * 1024])
     }
 
-    @Test("The stream describes the tracks of its last packet, and forwards keyframe requests to the encoder")
+    @Test("The stream describes the tracks of its newest packets, and forwards keyframe requests to the encoder")
     func description() {
         let stream = PacketStream()
         let keyframes = KeyframeCounter()
@@ -177,7 +177,7 @@ struct PacketHistoryTests {
 
 @Suite("Interleaver")
 struct InterleaverTests {
-    @Test("If a track stops, the other track's packets wait up to a limit, and its own late packets pass at once")
+    @Test("If a track stops, the other's packets wait up to a limit; late packets of the stopped track pass at once")
     func bound() {
         var interleaver = Interleaver(bound: .seconds(1))
         #expect(interleaver.push(Packets.audio(0)).isEmpty)
@@ -204,7 +204,7 @@ struct InterleaverTests {
         #expect(interleaver.push(Packets.video(92)).map(\.track) == [.audio])
     }
 
-    @Test("At one frame every 2 s, audio waits for the first frame but for none of the later frames")
+    @Test("At one frame every 2 s, at most one second of audio waits for a frame, and only once")
     func slow() {
         var interleaver = Interleaver(bound: .seconds(1))
         _ = interleaver.push(Packets.video(0, key: true))

@@ -41,7 +41,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A removed segment's file is kept for the duration of the longest playlist that contained it")
+    @Test("A removed segment's file is kept for the segment's duration plus that of the longest playlist that had it")
     func expiry() {
         var (playlist, expiry) = (HLSPlaylist(targetSeconds: 4), HLSExpiry())
         // Three segments of 4 s, then short ones: the longest playlist with the first segment lasts 15 s.

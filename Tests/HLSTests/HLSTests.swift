@@ -30,7 +30,7 @@ import Testing
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
     }
 
-    @Test("HLS options are parsed; by default segments have 4 s, and the playlist has six of them")
+    @Test("HLS options are parsed; by default segments last 4 s, and the playlist lists six of them")
     func options() throws {
         #expect(try HLSOptions([:]) == HLSOptions())
         #expect(HLSOptions().segmentDuration == .seconds(4) && HLSOptions().listSize == 6)

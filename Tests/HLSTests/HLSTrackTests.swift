@@ -58,7 +58,7 @@ import Testing
         #expect(writer.frames == 120)
     }
 
-    @Test("When the coding of both tracks changes, one discontinuity begins, which has all of the audio")
+    @Test("When the coding of both tracks changes, one discontinuity begins, and no audio or frame is lost")
     func otherSender() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)

@@ -59,7 +59,7 @@ struct ByteStreamTests {
         #expect(expected.count > 40 && expected == found)
     }
 
-    @Test("A live FLV stream with one track is probed for two seconds at most")
+    @Test("With brief probing, less of an FLV stream with one track is read before it is open")
     func oneTrack() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=d=12:s=640x360:r=25", "-c:v", "libx264", "-g", "25", "-pix_fmt", "yuv420p",
@@ -79,7 +79,7 @@ struct ByteStreamTests {
         #expect(brief * 3 < usual * 2, "\(brief) and \(usual) of \(bytes.count) bytes")
     }
 
-    @Test("A live FLV stream is probed for two seconds at most, even if its server says that it can be sought in")
+    @Test("Brief probing also applies to an FLV stream whose server says that it can be sought in")
     func oneTrackFromServer() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=d=12:s=640x360:r=25", "-c:v", "libx264", "-g", "25", "-pix_fmt", "yuv420p",

@@ -290,7 +290,7 @@ struct DecodingLaneTests {
         #expect(log.lines(containing: "the buffer of the input is full").count == 1)
     }
 
-    @Test("A missing decoder library is logged once, and no log line says that another decoder took over")
+    @Test("A missing library for conversions is logged once, and no log line says that another decoder took over")
     func missingLibrary() throws {
         place()
         let missing = AVFailure(operation: "convert", subject: "in", missingLibrary: "libavfilter")

@@ -110,7 +110,7 @@ struct DrawingTests {
         }
     }
 
-    @Test("Drawing a rectangle or a text at any place changes only the part of the frame that it covers")
+    @Test("Drawing a rectangle at any place changes exactly its pixels, and drawing a text changes only the frame")
     func places() {
         var random = SeededRandom()
         let (width, height, margin) = (12, 10, 64)

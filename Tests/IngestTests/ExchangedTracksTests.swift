@@ -317,7 +317,7 @@ struct ExchangedTracksTests {
         func end(failure: String?) { state.withLock { $0.isOver = true } }
     }
 
-    @Test("A copied loop begins again where nothing that follows a change can be used")
+    @Test("A copied loop begins again if nothing that follows a change of coding can be used")
     func useless() throws {
         // Only tables follow, and they announce no video or audio. Type 11 is DSM-CC (ISO/IEC 13818-6).
         let useless = Parts.withVersion(1, type: 11, Parts.tables(in: parts.after))

@@ -231,7 +231,7 @@ struct FileTests {
         }
     }
 
-    @Test("While one track's buffer is full, the other track still gets media, even from much later in the file")
+    @Test("While the sink accepts no more audio, further frames of the file are still delivered")
     func badInterleaving() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:a", "aac",

@@ -143,7 +143,7 @@ struct FrameTests {
         #expect(frames.last?.nanoseconds == 960_000_000)
     }
 
-    @Test("In a program with twice its frame rate, interlaced video is shown field by field")
+    @Test("In a program with twice the video's frame rate, interlaced video is shown field by field")
     func fields() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=50:d=1", "-vf", "interlace", "-flags", "+ilme+ildct",
@@ -156,7 +156,7 @@ struct FrameTests {
     }
 
     @Test(
-        "Interlaced video is deinterlaced to fields if the program has 1.5 times its frame rate",
+        "Interlaced video is deinterlaced to fields if the program has at least 1.5 frames for each frame of the video",
         arguments: [
             (FrameRate(25), FrameRate(25), Deinterlacing.toFrames), (FrameRate(25), FrameRate(30), .toFrames),
             (FrameRate(25), FrameRate(50), .toFields), (FrameRate(30000, 1001), FrameRate(50), .toFields),

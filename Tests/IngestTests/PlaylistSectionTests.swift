@@ -107,7 +107,7 @@ struct PlaylistSectionTests {
         return sink.times
     }
 
-    @Test("A section that libavformat asks for while it opens a playlist of small segments ends the playlist, too")
+    @Test("If libavformat requests the next initialization section while it opens a playlist, reading still ends there")
     func small() throws {
         let times = try read(try Material(isSmall: true), list: "live.m3u8")
         #expect(times[0] == [.video: 4_000_000_000], "\(times)")

@@ -111,7 +111,7 @@ struct SourceTimingTests {
         #expect(timing.isTimeToDecode(at(5000), of: .video, now: at(5000)))
     }
 
-    @Test("After a sender's restart, a packet without a decoding time gets its presentation time instead")
+    @Test("A packet without a decoding time gets the previous packet's end, or its presentation time if earlier")
     func missingDecodeTime() {
         #expect(LiveStream.decodeTime(pts: nil, end: nil, in: .mpegTS) == nil)
         #expect(LiveStream.decodeTime(pts: 97_200, end: 93_600, in: .mpegTS) == 93_600)

@@ -51,7 +51,7 @@ struct SparseVideoTests {
         }
     }
 
-    @Test("A file with a single frame shows that frame until its audio ends")
+    @Test("A file with a single frame shows that frame while its audio is played")
     func picture() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=0.04", "-f", "lavfi", "-i", "sine=1000:d=240:r=48000",

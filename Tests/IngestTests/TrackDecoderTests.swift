@@ -193,7 +193,7 @@ struct TrackDecoderTests {
         #expect(monitor.status.lastError == "\(Self.failure) (200 errors in a row)")
     }
 
-    @Test("Refused packets are logged each time their number has doubled")
+    @Test("Refused packets are logged when 100 were refused in a row, and each time their number has doubled")
     func logged() throws {
         let decoder = ScriptedDecoder()
         decoder.onSend = { () throws(AVFailure) in throw Self.failure }

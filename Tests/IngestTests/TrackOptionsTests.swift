@@ -72,7 +72,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "A program and a language of a multiplex are selected by number or by name",
+        "A program of a multiplex is selected by its number, and a track by its number or language",
         arguments: [
             ("#program=11,audio-track=1", 320, Float(0.1)), ("#audio-track=deu", 320, 0.1),
             ("#program=11,audio-track=2", 320, 0.3),
@@ -193,7 +193,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "Copied packets get the audio offset, and no audio begins before the program does",
+        "Copied audio gets the audio offset, and at most one packet of it begins before the program",
         arguments: [-300, 300])
     func copyOffset(offset: Int64) throws {
         let frames = TrackDescription(

@@ -130,7 +130,7 @@ struct PixelColorTests {
         #expect(PixelColor(red, in: .bt601With525Lines) == PixelColor(y: 81, u: 90, v: 240))
     }
 
-    @Test("A color is parsed from text and written back unchanged")
+    @Test("A color is parsed from text and written in lower case, and other texts are refused")
     func text() {
         #expect(RGBColor("#0a64ff") == RGBColor(red: 10, green: 100, blue: 255))
         #expect(RGBColor("black") == .black)

@@ -52,7 +52,7 @@ struct TransitionTests {
         #expect(render(kind, 2) == b)
     }
 
-    @Test("Each transition begins and ends without a jump", arguments: Transition.Kind.allCases)
+    @Test("Each transition except the cut begins and ends without a jump", arguments: Transition.Kind.allCases)
     func continues(kind: Transition.Kind) {
         guard kind != .cut else { return }
         // Each frame has only one color, so a thousandth of the transition is a small change.
@@ -193,7 +193,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("A flip about the horizontal axis lowers the frame's height, and shows the second frame from the middle on")
+    @Test("A flip about the horizontal axis reduces the frame's height, and shows the second frame from the middle on")
     func flipVertical() {
         check(.flipVertical, tolerance: 1) { a, b, color, p in
             let shown = p < 0.5 ? a : b
@@ -268,7 +268,7 @@ struct TransitionTests {
         #expect(easing.progress(at: -1) == 0 && easing.progress(at: 2) == 1)
     }
 
-    @Test("The names of transitions and easings are parsed back as they were written")
+    @Test("Transitions and easings have the documented names, and an easing is parsed from its name")
     func words() throws {
         let kinds = Transition.Kind.allCases.map(\.rawValue)
         #expect(

@@ -64,7 +64,7 @@ struct XfadeOracleTests {
     }
 
     @Test(
-        "A wipe equals libavfilter's xfade except for pixels at the edge",
+        "Except at its edge, a wipe differs from libavfilter's xfade by at most two levels",
         arguments: [
             (Transition.Kind.wipeLeft, "wipeleft"), (.wipeRight, "wiperight"), (.wipeUp, "wipeup"),
             (.wipeDown, "wipedown"),
@@ -74,7 +74,7 @@ struct XfadeOracleTests {
     }
 
     @Test(
-        "A push equals a slide of libavfilter's xfade except for pixels at the edge",
+        "Except at its edge, a push differs from a slide of libavfilter's xfade by at most two levels",
         arguments: [
             (Transition.Kind.pushLeft, "slideleft"), (.pushRight, "slideright"), (.pushUp, "slideup"),
             (.pushDown, "slidedown"),

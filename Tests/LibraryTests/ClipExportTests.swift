@@ -36,7 +36,7 @@ struct ClipExportTests {
 
     // MARK: One clip
 
-    @Test("An export has a clip's frames, or one more on each side if requested, and then unprotects its files")
+    @Test("An export has a clip's frames, or one more on each side if requested, and its end unprotects the files")
     func export() throws {
         try take("x", 1, 2, name: "Goal")
         let request = try book.export("x", hasHandles: false)
@@ -123,7 +123,7 @@ struct ClipExportTests {
         #expect(try book.list().map(\.isHeld) == [true, false])
     }
 
-    @Test("A trial export of several clips leaves their files protected")
+    @Test("A trial export leaves the files of its clips protected")
     func trial() throws {
         try take("x", 1, 2)
         let request = try book.stitch([ClipPart(id: "x", isHeldOn: true)])
@@ -132,7 +132,7 @@ struct ClipExportTests {
         #expect(try book.clip("x").isHeld)
     }
 
-    @Test("A stitched export without parts, or with a part of a clip without any frame, is refused")
+    @Test("A stitched export without parts, or with a part that skips all frames of its clip, is refused")
     func tooLittle() throws {
         try take("x", 1, 2)
         #expect(try book.stitch([ClipPart(id: "x", skipped: (12, 12))]).stitched.count == 1)

@@ -66,7 +66,7 @@ struct ClipStoreTests {
         #expect(show.begun == 1)
     }
 
-    @Test("A recording that was made for clips is deleted if it contains no clip")
+    @Test("The files of a run that was recorded for clips are deleted when that run, but not another one, is discarded")
     func discarded() throws {
         try place.write(SampleRecording(seconds: 4).closed, to: SampleRecording.name)
         #expect(try !book.archive.discard(run: "b1"))

@@ -119,7 +119,7 @@ struct ExportLadderTests {
         #expect(made.details.isEmpty && made.frames == (125, 0) && made.milliseconds == 5000)
     }
 
-    @Test("A range that begins within another encoder's GOP is extended, or stitched for exact ends")
+    @Test("A range that begins within another encoder's GOP is extended, unless exact ends are required")
     func within() throws {
         let contents = try contents(0, from: 1500, to: 3000)
         for ends in [ExportEnds.copied, .widened] {
@@ -159,7 +159,7 @@ struct ExportLadderTests {
     }
 
     @Test(
-        "A damaged file fails an export at the first attempt, and the error names the file",
+        "A damaged file makes an export fail at the first attempt, and the error names the file",
         arguments: ExportEnds.allCases)
     func damaged(ends: ExportEnds) throws {
         let contents = try contents(0, 4, from: 1000, to: 6000)

@@ -202,7 +202,7 @@ struct ExportPlanningTests {
         #expect(error.map { "\($0)".contains("Nothing of Goal is recorded any more.") } == true)
     }
 
-    @Test("Plans of exports are made one after another")
+    @Test("While the plan of an export is being made, another plan is refused")
     func busy() throws {
         let (entered, gate, done) = (
             DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)

@@ -111,7 +111,7 @@ import Testing
         #expect(BoxReader.positions(of: Array("mehd".utf8), in: MovieBox.open(movie.layout)).isEmpty)
     }
 
-    @Test func `In a MOV file the video refers to the chapter track, and verification accepts this`() throws {
+    @Test func `In a MOV file the video refers to the chapter track, and the file is read without that track`() throws {
         let video = TrackDescription(
             video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: TimeBase(1, 30),
             decoderConfiguration: SharedBytes([1, 100, 0, 31, 255]))

@@ -182,7 +182,7 @@ struct FragmentPropertyTests {
     }
 
     @Test(arguments: UInt64(1)...4)
-    func `A damaged file is refused or yields only samples within the file, and little of it is read twice`(
+    func `A damaged file is refused or yields only samples within the file, and at most ten times its size is read`(
         seed: UInt64
     ) throws {
         var random = SplitMix64(seed: seed)

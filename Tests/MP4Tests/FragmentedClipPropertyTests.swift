@@ -97,7 +97,7 @@ struct FragmentedClipPropertyTests {
         #expect(table.duration == durations)
     }
 
-    @Test func `False fragment headers in a file do not make the reader read much more than the file`() throws {
+    @Test func `False fragment headers do not make the reader read more than 20 times the size of the file`() throws {
         // Each false header begins a box that ends directly before the same complete media.
         let count: Int64 = 2000
         var bytes = Film.head

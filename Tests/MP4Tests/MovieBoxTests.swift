@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: [(Int64(4_294_967_295), UInt8(0)), (4_294_967_296, 1), (8_640_000_000, 1)])
-    func `A file of more than 12.4 hours of audio at 96 kHz has the right duration`(ticks: Int64, version: UInt8) throws
+    func `A file of more than 2^32 ticks (12.4 h at 96 kHz) has the right duration`(ticks: Int64, version: UInt8) throws
     {
         let layout = layout(timescale: 96_000)
         let table = table(ticks: ticks)

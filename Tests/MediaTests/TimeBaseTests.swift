@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Time base")
 struct TimeBaseTests {
-    @Test("Every frame time of a day at 29.97 fps is converted to milliseconds without drift")
+    @Test("Frame times of a whole day at 29.97 fps are converted to milliseconds without drift")
     func dayOfNTSC() {
         let frames = TimeBase(1001, 30000)
         let day: Int64 = 24 * 3600 * 30000 / 1001

@@ -16,7 +16,7 @@ struct TimestampTests {
         #expect(Timestamp.zero < moment)
     }
 
-    @Test("At 29.97 fps the number of every frame of a day is computed from the time at which it begins")
+    @Test("At 29.97 fps, for a whole day, a frame's number is computed from the time at which the frame begins")
     func frames() {
         let rate = FrameRate(30000, 1001)
         for number in stride(from: Int64(-1000), to: 2_600_000, by: 997) {

@@ -54,13 +54,13 @@ import Testing
         #expect(error?.description.contains("xx") == false)
     }
 
-    @Test("UDP multicast packets with a time to live of 0 stay on this machine")
+    @Test("The address of a UDP multicast group may have a time to live of 0")
     func ownMachine() throws {
         #expect(try UDPURL("udp://239.1.1.1:5000?ttl=0").timeToLive == 0)
         #expect(try UDPURL("udp://[ff02::1]:5000?ttl=0").timeToLive == 0)
     }
 
-    @Test("A network interface is found by any of its IP addresses")
+    @Test("A network interface is found by its IP address")
     func interface() {
         #expect(HostAddress(literal: "::1", port: 0)?.interfaceIndex == 1)
         #expect(HostAddress(literal: "2001:db8::1", port: 0)?.interfaceIndex == nil)

@@ -23,7 +23,7 @@ import Testing
         return audio.channels[0] == (audio.position..<audio.end).map { Float($0 + 1) } ? ahead : nil
     }
 
-    @Test("While a source's audio buffer is smaller its audio is played less early, and then as early as before")
+    @Test("While a source's audio buffer is smaller, its audio is played less early, and afterwards as early as before")
     func shrinks() {
         for index in Int64(0)..<6 { #expect(take(index, held: 9600) == 4800) }
         for index in Int64(6)..<16 { #expect(take(index, held: 2000) != nil, "frame \(index)") }

@@ -91,7 +91,7 @@ import Testing
         #expect(waiting(interval: -1) == 200)
     }
 
-    @Test("If no queued frame of a live source is on time, the newest frame is shown")
+    @Test("A program begins at once with a single late frame of a live source, but not without a frame")
     func late() {
         #expect(beginning(1) == .zero)
         #expect(beginning(0) == nil)

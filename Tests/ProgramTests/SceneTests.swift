@@ -182,7 +182,7 @@ struct SceneTests {
         #expect(middles[Int(2 + step)] != 120 && middles[Int(3 + step)...].allSatisfy { $0 == 120 })
     }
 
-    @Test("An inset moves to a half of the frame, and continues from its position when the move is interrupted")
+    @Test("An inset moves to a half of the frame, and vanishes when another move interrupts this one")
     func moves() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.pip, [a, b]))

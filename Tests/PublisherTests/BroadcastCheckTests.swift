@@ -61,7 +61,7 @@ struct BroadcastCheckTests {
 
     private func faults(_ bytes: [UInt8]) -> [BroadcastCheck.Fault: Int] { BroadcastCheck(bytes).counts }
 
-    @Test("A correct stream passes the broadcast check of TR 101 290, which also measures its table and PCR intervals")
+    @Test("A correct stream passes the broadcast check of TR 101 290, which also measures table and PCR intervals")
     func right() {
         let check = BroadcastCheck(Self.stream())
         #expect(check.findings.isEmpty, "\(check.findings)")

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "If an HLS output is paused or waits to retry at the program's end, only the playlist's end is written",
+        "If an HLS output is paused or waits to retry at the program's end, at most the playlist's end is written",
         arguments: [("program", true), ("always", true), ("never", false)])
     func conclusion(endList: String, isClosed: Bool) async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -104,7 +104,7 @@ struct TransportStreamTests {
     }
 
     @Test(
-        "A transport stream has a PCR at least every 40 ms while frames are missing and audio continues",
+        "While frames are missing and audio continues, at most one PCR interval of a transport stream exceeds 40 ms",
         arguments: [30, 25])
     func clocksWithoutFrames(rate: Int32) throws {
         let messages = try Self.messages(FrameRate(rate)) { (35..<Int64(2 * rate)).contains($0) }

@@ -52,7 +52,7 @@ struct ArgumentParsingTests {
     }
 
     @Test(
-        "A frame rate outside of 1 to 120 is refused",
+        "An invalid frame rate, and one outside of 1 to 120 fps, is refused",
         arguments: ["", "0", "-30", "121", "30/0", "30/-1", "1/2", "30/1/1", "/", "25.5", "99999999999"])
     func wrongFrameRate(text: String) {
         #expect(throws: TextFailure.self) { try EncodingText.frameRate(text) }

@@ -96,7 +96,7 @@ struct ChannelConfigurationTests {
         #expect(configuration.recording?.directory == "d")
     }
 
-    @Test("The space reserved for a recording follows from --expect, or else --duration, or else an hour")
+    @Test("A recording's expected length is set by --expect, or else by --duration, and is an hour by default")
     func expectedLength() throws {
         #expect(try configuration("--record", "d").recording?.expected == .seconds(3600))
         #expect(try configuration("--record", "d", "--expect", "2h").recording?.expected == .seconds(7200))
@@ -115,7 +115,7 @@ struct ChannelConfigurationTests {
         #expect(recording?.warning == .seconds(3600))
     }
 
-    @Test("Contradictory flags are refused in a sentence that gives the reason")
+    @Test("Contradictory or invalid flags are refused in a sentence that gives the reason")
     func contradictions() {
         #expect(refusal().contains("nothing to do"))
         #expect(refusal("--rtmp", "rtmp://host/live/key", "--unpaced").contains("--unpaced"))
@@ -150,7 +150,7 @@ struct ChannelConfigurationTests {
         #expect(refused("alsa:default", []).isEmpty)
     }
 
-    @Test("A separate audio input that listens for another input's stream is refused without showing its key")
+    @Test("A separate audio input that listens for another input's stream is refused without showing the stream key")
     func audioListener() {
         for (input, audio, isRefused) in [
             ("rtmp-listen://0.0.0.0/live/topsecret", "rtmp-listen://127.0.0.1/live/topsecret", true),

@@ -38,7 +38,7 @@ struct ChannelRunTests {
         #expect(control.archive(ofSource: "cam4") == nil && control.configuredRecording?.sources.count == 3)
     }
 
-    @Test("After a reload that removes a source, the API still lists its recordings if the directory is the same")
+    @Test("After a reload that removes a source, the API lists the source's recordings if the directory stays the same")
     func removed() throws {
         let first = try channel(["cam1", "cam2", "cam3"])
         let control = control(first, try channel(["cam1", "cam2"]))

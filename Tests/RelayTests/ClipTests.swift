@@ -142,7 +142,7 @@ struct ClipTests {
             run: "a", times: times, frameDuration: 40_000_000, isRecorded: { true }, finished: { _ in })
     }
 
-    @Test("An export requests the middle of a clip's first and last frame, in the files that contain them")
+    @Test("An export requests the files of a clip, from the middle of its first frame to the middle of its last")
     func selection() throws {
         let files = [file("one.mp4", 0), file("two.mp4", 10), file("three.mp4", 20, isOpen: true)]
         let one = try export(9_960_000_000..<10_000_000_000).selection(files, in: "d")

@@ -39,7 +39,7 @@ struct CommandTreeTests {
         }
     }
 
-    @Test("The help of relay lists all subcommands and all flags that work without a subcommand")
+    @Test("The help of relay contains subcommands, flags that work without one, the exit status and the signals")
     func help() {
         let help = RelayCommand.help(columns: 100)
         for piece in [
@@ -60,7 +60,7 @@ struct CommandTreeTests {
         }
     }
 
-    @Test("Any number of blocking commands can run at the same time, even if the machine has fewer cores")
+    @Test("Sixteen blocking commands can run at the same time, even if the machine has fewer cores")
     func blockingWork() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<Waiting.count { group.addTask { try await Waiting.parse([]).run() } }

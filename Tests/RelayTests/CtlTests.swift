@@ -68,7 +68,7 @@ struct CtlTests {
                 """)
     }
 
-    @Test("relay ctl lists recordings with all properties that the server reports")
+    @Test("relay ctl lists recordings, even if the server leaves out some of their properties")
     func recordings() throws {
         let json = """
             {"recordings":[{"id":"12","name":"a.mp4","start":"2026-11-21T14:03:10.000Z","durationSeconds":60,"bytes":10,

@@ -40,7 +40,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "Two listeners that cannot share a port are reported at the position of the second one",
+        "Two listeners that cannot share a port are refused in one error with the reason",
         arguments: [
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/b", nil),
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/a", "has the same application and stream key"),
@@ -63,7 +63,7 @@ struct HostConfigurationTests {
         #expect(found.count == (fault == nil ? 0 : 1) && found.allSatisfy { $0.contains(fault ?? "") }, "\(found)")
     }
 
-    @Test("If a separate audio input cannot share another channel's port, the error has its position in the file")
+    @Test("If a separate audio input cannot share another channel's port, the error names the key audioInput")
     func audioListeners() {
         for (audio, fault) in [
             ("rtmp-listen://127.0.0.1/live/a", "has the same application and stream key" as String?),
@@ -80,7 +80,7 @@ struct HostConfigurationTests {
         }
     }
 
-    @Test("Two channels are refused if files of the same names would be in one directory, which can be a second one")
+    @Test("Two channels whose files would have the same names in one directory, first or second, are refused")
     func recordedTwice() {
         for (other, name) in [
             ("directory: /tmp/a", "show-cam1"), ("directory: /tmp/b, also: /tmp/a", "show-cam1"),
@@ -99,7 +99,7 @@ struct HostConfigurationTests {
         }
     }
 
-    @Test("A second directory that is the first one is refused at its key in the configuration file")
+    @Test("A second recording directory that equals the first is refused at its key in the configuration file")
     func secondDirectory() {
         let found = faults(
             """
@@ -110,7 +110,7 @@ struct HostConfigurationTests {
         #expect(found.first?.contains("channels[0].recording.also: recording.also: /tmp/b/../a and /tmp/a") == true)
     }
 
-    @Test("Every flag has a key in the configuration file, and every key has a flag")
+    @Test("Every flag, except for the listed ones, has a key in the configuration file, and every key has a flag")
     func isComplete() {
         let help = RunCommand.helpMessage(columns: 10_000)
         let flags = Set(help.matches(of: /--[a-z][a-z-]*/).map { String($0.output) })
@@ -178,7 +178,7 @@ struct HostConfigurationTests {
             file.http.webhooks.first?.level == .warning && file.http.webhooks.first?.kinds.contains(.alarm) == true)
     }
 
-    @Test("All errors of a configuration file are reported at once, each with its position and the nearest known key")
+    @Test("All errors of a configuration file are reported with positions, and unknown keys with the nearest known key")
     func mistakes() {
         let found = faults(
             """
@@ -253,7 +253,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "A configuration error is reported at the line and column of its value, whatever its wording",
+        "A configuration error is reported at the line and column of the wrong value, whatever the message says",
         arguments: [
             (
                 "outputs: [udp://127.0.0.1:1, \"udp://127.0.0.1:2#name=x\", \"udp://127.0.0.1:3#name=x\"]",
@@ -315,7 +315,7 @@ struct HostConfigurationTests {
         #expect(found.last?.contains("channels[10].loop: It is true or false.") == true)
     }
 
-    @Test("An invalid output is named by its index and position in the file, without its key")
+    @Test("An invalid output is reported with its index and its position in the file, and without its stream key")
     func wrongOutput() {
         let found = faults(
             """
@@ -331,7 +331,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "A file that is not a configuration file is reported in one line, without its content",
+        "An unusable configuration file is reported in one line that contains no secret of the file",
         arguments: [
             ("", "relay.yaml: The file is empty."),
             ("channels: []", "There is no channel"),
@@ -360,7 +360,7 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("secret"))
     }
 
-    @Test("A configuration file that refers to itself, or is nested too deep, is refused")
+    @Test("A configuration file that references make too large, or that is nested too deep, is refused")
     func bombs() {
         var lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
         for level in 1...9 {
@@ -418,7 +418,7 @@ struct HostConfigurationTests {
         #expect(!one.channels[0].hasSameProgram(as: other.channels[0]))
     }
 
-    @Test("A reload detects a changed secret, in an address as well as in an option")
+    @Test("A reload detects a changed secret in the backup address of an output")
     func secrets() throws {
         let identity = { (value: String) in
             try OutputSpecification("rtmps://host/app/key#backup=rtmps://b/app/${KEY}", secrets: .init { _ in value })
@@ -434,7 +434,7 @@ struct HostConfigurationTests {
         #expect(RunCommand.flagBesidesFile(in: ["relay", "--config=a.yaml", "--rtmp=x"]) == "--rtmp")
     }
 
-    @Test("Two keys that differ by a single typo count as similar")
+    @Test("The distance of two keys is their number of typos, and a key far from all others has no nearest key")
     func distance() {
         #expect(EditDistance.between("gop", "gpo") == 1 && EditDistance.between("", "abc") == 3)
         #expect(EditDistance.between("kitten", "sitting") == 3)

@@ -85,7 +85,7 @@ struct LogLimitTests {
         #expect(written.lines.withLock { $0.last } == "error error   2 more like this were left out: gone")
     }
 
-    @Test("Text log lines name their channel if there are several, and JSON log lines always do")
+    @Test("Text log lines name their channel if there are several channels, and JSON log lines always do")
     func channel() {
         for (format, names, expected) in [
             (LogFormat.text, false, false), (.text, true, true), (.json, false, true), (.json, true, true),

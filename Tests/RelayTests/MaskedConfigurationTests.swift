@@ -15,7 +15,7 @@ struct MaskedConfigurationTests {
             secrets: .init { _ in "planted-environment" })
     }
 
-    @Test("A masked configuration file contains none of the test's secrets, and keeps all other content")
+    @Test("A masked configuration file contains none of the test's secrets, and keeps values that are not secret")
     func secrets() throws {
         let masked = try masked(
             """

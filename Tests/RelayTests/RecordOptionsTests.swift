@@ -26,7 +26,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("By default recordings are plain MP4 files with names in UTC that are synchronised every 10 s")
+    @Test("By default recordings are hybrid MP4 files that are named in UTC and synchronised every 10 s")
     func defaults() throws {
         let recording = try #require(try recording())
         #expect(recording.format == .hybrid && recording.template == .standard && !recording.isClockAligned)
@@ -64,7 +64,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("A second directory gets a recording of its own; the same directory, and one in the other, is refused")
+    @Test("A second directory gets a recording of its own, and is refused if it is, contains or lies in the first one")
     func alsoRecorded() throws {
         let recording = try #require(try recording("--record-also", "e", "--segment", "10m"))
         #expect(recording.also == "e" && recording.second?.directory == "e")
@@ -99,7 +99,7 @@ struct RecordOptionsTests {
     }
 
     @Test(
-        "--record-source is refused for sources that cannot be recorded",
+        "--record-sources is refused with a single input, and with flags that do not fit recordings of sources",
         arguments: [
             (["--input", "test:"], "for several --input"),
             (["--input", "a", "--input", "b", "--segment", "2GB"], "give --segment a time"),
@@ -114,7 +114,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("Invalid recording flags are refused in a sentence that gives valid values")
+    @Test("Invalid recording flags are refused with the reason or with valid values")
     func refusals() {
         #expect(refusal("--record-name", "{number}").contains("no field {number}"))
         #expect(refusal("--record-name", "../{sequence}").contains("below the record directory"))
@@ -132,7 +132,7 @@ struct RecordOptionsTests {
         #expect(refusal("--record-name", "{date}/{channel}_{time}", "--upload", "a:b").isEmpty)
     }
 
-    @Test("A file name for recordings that is too long with this channel and its sources is refused at the start")
+    @Test("A template of file names is refused if a name for the channel or a source would be too long")
     func longNames() {
         let (short, long) = (String(repeating: "a", count: 75), String(repeating: "a", count: 76))
         let name = "{channel}_{channel}_{channel}_{sequence}"

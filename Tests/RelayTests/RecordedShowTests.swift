@@ -43,7 +43,7 @@ struct RecordedShowTests {
         return try RenderCommand.parse(words).channelConfiguration()
     }
 
-    @Test("A run-down made from a recorded program has all its files, audio, overlays, stingers and transitions")
+    @Test("A run-down made from a recorded program has the program's files, audio, overlays, stingers and transitions")
     func details() throws {
         try directory.write([], to: "a b.mp4")
         let path = directory.path("a b.mp4")

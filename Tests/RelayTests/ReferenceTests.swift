@@ -50,7 +50,7 @@ struct ReferenceTests {
             "docs/reference.md is stale: RELAY_WRITE_REFERENCE=1 swift test --filter ReferenceTests writes it anew")
     }
 
-    @Test("docs/reference.md contains every flag and every command")
+    @Test("The text for docs/reference.md contains a nested command and flags of several commands")
     func isComplete() {
         for piece in [
             "## relay recordings export\n", "--rtmp <url>", "--disk-reserve", "--keep-free", "--crf", "--deep",

@@ -31,7 +31,7 @@ struct SourceNamesTests {
         #expect(fault("--input", "test:#name=\(name)s") == "")
     }
 
-    @Test("A scene that has the name of a source, or the name slate, is refused")
+    @Test("A scene with the name of a source or slate, or with an option that its layout does not have, is refused")
     func scenes() {
         #expect(fault(ofScene: "two=pip:one,two").contains("a source with the name two already"))
         #expect(fault(ofScene: "slate=single:one").contains("slate exists already"))

@@ -37,7 +37,7 @@ struct StatusBlockTests {
         StatusBlock(now: now, before: before, interval: interval).lines
     }
 
-    @Test("A recorder that records only for clips has a status line, with the reason if it does not record")
+    @Test("A recorder for clips has a status line with the reason if it is suspended, and no line while it is stopped")
     func clips() {
         var now = status(frames: 1)
         now.clipsRecorder = RecorderStatus()
@@ -105,7 +105,7 @@ struct StatusBlockTests {
         #expect(lines(now)[0].hasSuffix("dropped 0  decode errors 12  2.3 s BEHIND"))
     }
 
-    @Test("The status line of an SRT input contains its round trip time and its late packets")
+    @Test("The program's status line contains an SRT input's round trip time and its missing packets")
     func inputBySRT() {
         var source = SourceStatus()
         source.srt = SRTInputStatistics()
@@ -149,7 +149,7 @@ struct StatusBlockTests {
         #expect(all[2] == "rtmp-1    backing_off  connection refused")
     }
 
-    @Test("An output's last status line has the frames that receivers missed, and its keyframe requests")
+    @Test("The summary at the end has each output's frames, dropped frames and keyframe requests")
     func summary() {
         var now = status(frames: 30)
         var live = output(.live)

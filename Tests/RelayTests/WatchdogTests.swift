@@ -45,7 +45,7 @@ struct WatchdogTests {
         #expect(watchdog.look(at: 14_000_000_000, silences: []) == Watchdog.Answer())
     }
 
-    @Test("A dispatch queue counts as silent from the first check on that it does not answer")
+    @Test("A dispatch queue counts as silent from the first check that it does not answer")
     func probe() throws {
         let clock = ManualClock()
         let queue = DispatchQueue(label: "relay.test")

@@ -44,7 +44,7 @@ struct WebhookTests {
     }
 
     @Test(
-        "If a webhook's receiver refuses an event later ones are still delivered; if it does not answer, none is lost")
+        "If a webhook's receiver refuses an event, later ones are still delivered; without an answer, none is lost")
     func refusal() {
         var queue = WebhookQueue()
         queue.append([event(1), event(2)])
@@ -111,7 +111,7 @@ struct WebhookTests {
     }
 
     @Test(
-        "An invalid webhook in a configuration file is reported with its key and without its address",
+        "An invalid webhook is reported with the key that is wrong, and without its address and secret",
         arguments: [
             ("ftp://host/topsecret", nil, nil, nil, "webhooks[0].url"),
             ("https://topsecret host", nil, nil, nil, "webhooks[0].url"),

@@ -29,7 +29,7 @@ struct SRTTests {
     }
 
     @Test(
-        "Contradictory SRT options are refused in one sentence",
+        "Invalid or contradictory SRT options are refused",
         arguments: [
             "mode=both", "callers=2", "mode=listener&callers=0", "mode=listener&localport=1", "localaddr=host",
             "localport=0", "passphrase=short", "pbkeylen=20", "latncy=200", "mode=listener&callers=1000",

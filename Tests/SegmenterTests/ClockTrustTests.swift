@@ -92,7 +92,7 @@ struct ClockTrustTests {
         #expect(counts.last?.problem == nil)
     }
 
-    @Test("A clock that a time server confirms late is trusted at once only if the previous run's clock was confirmed")
+    @Test("If a time server confirms the clock late, files are deleted fast only if the last run's clock was confirmed")
     func confirmation() {
         for wasConfirmed in [true, false] {
             var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen(confirmed: wasConfirmed))

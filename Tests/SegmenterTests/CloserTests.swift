@@ -190,7 +190,7 @@ private final class Remover: RecordingObserver {
     }
 
     @Test(arguments: [false, true])
-    func `If another process repaired a file that could not be closed, its lost part is recorded as a gap`(isCut: Bool)
+    func `If another process repaired a file that was not closed, the file's lost part becomes a gap`(isCut: Bool)
         throws
     {
         let (recording, blockers) = try recording()

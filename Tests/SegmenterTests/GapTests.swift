@@ -216,7 +216,7 @@ import Testing
         #expect(two.depth.bytes == 700)
     }
 
-    @Test func `A pause stays between its packets in the recorder's queue, and consecutive pauses become one`() {
+    @Test func `A pause in the recorder's queue keeps its place between packets, and consecutive pauses become one`() {
         let queue = RecorderQueue(limit: 1 << 20)
         queue.pause()
         queue.pause()
@@ -320,7 +320,7 @@ import Testing
         }
     }
 
-    @Test func `If program time and wall clock drift apart, files are dated by the wall clock, which is logged once`() {
+    @Test func `If program time and wall clock drift apart, files are dated by the clock, and this is logged once`() {
         var dating = SegmentDating(programStart: nil)
         dating.begin(keyframe(0), now: UTCTime(milliseconds: 1_000_000))
         func date(_ second: Int64, _ now: Int64) -> (UTCTime, Int64?) {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Held recordings and retention")
 struct HoldVetoTests {
-    @Test("A held recording is not deleted under any of its names until the hold is released")
+    @Test("A held recording, whatever characters its name contains, is not deleted until the hold is released")
     func holds() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)

@@ -137,7 +137,7 @@ private struct BadSector: ByteSource {
 
     // Regression: after a repair by another process all frames counted as kept.
     @Test(arguments: Loss.allCases)
-    func `If another process completed a transport stream file, its missing part is a gap, too`(_ loss: Loss) throws {
+    func `If another process completed a transport stream, the file's missing part is a gap, too`(_ loss: Loss) throws {
         try damaged(loss).write(to: URL(fileURLWithPath: directory.path(open)))
         let outcomes = SegmentRecovery.run(in: try .prepare(directory.path), open: [open]).map(\.outcome)
         if case .completed(_, _, let dropped) = outcomes.first {

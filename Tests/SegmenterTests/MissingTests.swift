@@ -40,7 +40,7 @@ import Testing
         #expect(gaps.map(\.to) == [5_000_000_000] && gaps.first?.reason == "the disk is full")
     }
 
-    @Test func `A marker that was set after the encoder failed is a chapter of the last file`() throws {
+    @Test func `A marker after the last frame of a failed encoder is a chapter of the last file`() throws {
         let recording = try Recording(
             description(rate: rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
         recording.feed(syntheticProgram(rate: rate, frames: 50) { $0 % 25 == 0 })

@@ -66,7 +66,7 @@ import Testing
         #expect([UInt8](made) == closed)
     }
 
-    @Test func `If a crash interrupted the close of a file at any step, recovery completes the close`() throws {
+    @Test func `Recovery completes a close that a crash interrupted before the head's change or the rename`() throws {
         let (closed, open) = try Self.sample()
         let (first, directory) = try recover(MovieBox.openHead + closed[48...])
         guard case .completed(_, 100, let dropped) = first else {

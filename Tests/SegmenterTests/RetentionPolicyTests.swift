@@ -253,7 +253,7 @@ import Testing
         #expect(names(plan(hours: 30 * 24 + 1, ahead: month)).count == 3)
     }
 
-    @Test func `A clock change of a minute or two shifts --keep by as much, and huge limits do not overflow`() {
+    @Test func `After a clock change of 90 s no further file is deleted, and huge limits do not overflow`() {
         var policy = RetentionPolicy(
             rules: .init(maximumAge: .seconds(2 * 3600), minimumAge: .zero), leastFree: 0, memory: Self.memory)
         func count(seconds: Int64, ahead: Int64) -> Int {

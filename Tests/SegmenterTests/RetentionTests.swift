@@ -214,7 +214,7 @@ private final class OneDeletion: RetentionVeto {
         #expect(retention.status.files == 0 && log.lines(containing: "not deleted").isEmpty, "\(log.lines)")
     }
 
-    @Test func `Free space is checked each second, and files are deleted one by one until enough is free`() throws {
+    @Test func `Files are deleted until enough space should be free, and no more until the effect is known`() throws {
         let retention = try make(.init(minimumFree: .percent(20)))
         retention.check()
         #expect(files.count == 5)

@@ -97,7 +97,7 @@ private final class Counter: Sendable {
         #expect(fast.reserveBytes == 3_060_000_000)
     }
 
-    @Test func `On a small disk the reserve is small, and retention does not try to free more than that`() {
+    @Test func `On a small disk the reserve and the free space that retention aims for are small`() {
         func budget(_ capacity: Int64, bitrate: Int = 4_000_000, reserve: ByteSize? = nil) -> StorageBudget {
             StorageBudget(
                 videoBitrate: bitrate, audioBitrate: 0, duration: .zero, reserve: reserve, capacity: capacity)
@@ -219,7 +219,7 @@ private final class Counter: Sendable {
         #expect(watched.status.state == .ok && disk.seen == ["suspend", "resume"])
     }
 
-    @Test func `A recording is refused with the needed and the free space, and tried again every 30 s`() throws {
+    @Test func `A refusal states the needed and the free space, and the recording is tried again after 30 s`() throws {
         let (disk, clock) = (FakeDisk(free: 150_000_000), ManualClock())
         let watched = try make(disk, clock)
         let admission = watched.admit()
@@ -334,7 +334,7 @@ private final class Counter: Sendable {
         #expect((0...2).contains(try #require(policy.secondsUntilFull)))
     }
 
-    @Test func `If a full disk vanishes, recording does not resume in its empty mount point`() throws {
+    @Test func `If the directory on a full disk vanishes, recording resumes only when the directory is back`() throws {
         let (disk, clock) = (FakeDisk(free: 150_000_000), ManualClock())
         let path = temporary.path("recordings")
         let watched = StorageGuard(

@@ -37,7 +37,7 @@ import Testing
     @Test(arguments: [
         "{channel}_{start}_{sequence}", "%Y-%m-%d/{channel}_{time}_{sequence}", "{sequence}%j%y", "a{sequence}",
     ])
-    func `A name template recognizes its channel's file names, even with a number, and no other channel's`(text: String)
+    func `A name template recognizes its own file names, even with a number, and tells channels apart`(text: String)
         throws
     {
         let template = try NameTemplate(parsing: text)

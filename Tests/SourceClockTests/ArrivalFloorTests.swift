@@ -19,7 +19,7 @@ struct ArrivalFloorTests {
     }
 
     @Test(
-        "A sender's clock rate is measured within 0.1 ppm if its packets have exponential jitter",
+        "A sender's clock rate is measured within 3 ppm if its packets have up to 20 ms of jitter",
         arguments: [-500, 0, 37, 500])
     func rate(ppm: Int64) {
         var random = SeededRandom()
@@ -38,7 +38,7 @@ struct ArrivalFloorTests {
     }
 
     @Test(
-        "A clock rate estimated from few packets is more accurate if arrivals have less jitter",
+        "A clock rate estimated from few packets is accurate without jitter, and below 100 ppm with much jitter",
         arguments: [-200, 0, 200])
     func guess(ppm: Int64) {
         var random = SeededRandom()

@@ -249,7 +249,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "Network stalls of 1 to 6 s shift both tracks at most once each, and the clock rate is kept",
+        "During network stalls of 1 to 6 s audio and video stay in sync within 4 ms, and the clock rate is kept",
         arguments: [2, 8])
     func stalls(limit: Int) {
         var model = SenderModel()

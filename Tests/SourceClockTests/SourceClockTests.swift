@@ -206,7 +206,7 @@ struct SourceClockTests {
         #expect(!events.contains { if case .silent = $0 { true } else { $0 == .lost } }, "\(events)")
     }
 
-    @Test("If capture times are known, packets are due one latency after capture, whenever they arrive")
+    @Test("If capture times are known, packets are due the configured latency after capture, whenever they arrive")
     func captureTime() throws {
         var clock = SourceClock(.device(stampsAreMonotonic: true), tracks: Self.both)
         feed(&clock, from: 1000, until: 4000, offset: 0, video: 35, audio: 12)

@@ -75,7 +75,7 @@ struct DirectorMemoryTests {
         #expect(state(other)?.name == "third" && other.report.scene.sources == ["cam1"])
     }
 
-    @Test("A reopened channel has the same scene on air, and its run-down is loaded but not playing")
+    @Test("A reopened channel has the same scene on air, and loads a run-down that was not playing without playing it")
     func idle() throws {
         let first = runDown("first", ["cam1", "cam2"])
         let before = try director(first)

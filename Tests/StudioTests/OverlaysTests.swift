@@ -44,7 +44,7 @@ struct OverlaysTests {
         #expect(try desk("title=text:A\(options)").reports.first?.visible == isVisible)
     }
 
-    @Test("When a channel is reopened, an operator's changes of an overlay are kept if its configuration is the same")
+    @Test("When a channel is reopened, an operator's overlay change is kept if the setting's configuration is the same")
     func restored() throws {
         let (before, bus) = (try desk("title=text:A"), Bus())
         _ = try before.change("title", try request(#"{"text":"B","visible":true}"#), on: bus)

@@ -344,7 +344,7 @@ struct RunDownPlayerTests {
     }
 
     @Test(
-        "If a segment is cut away from or held again while its file reopens, it still resumes at the same position",
+        "If an operator cuts away from a segment, or holds it again, while its file reopens, its position is kept",
         arguments: [true, false])
     func resumedTwice(cuts: Bool) throws {
         var deck = try deck([file("intro", .time(.seconds(4)), start: .seconds(10)), seconds("b", 1)])

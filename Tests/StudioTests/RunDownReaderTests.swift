@@ -156,7 +156,7 @@ struct RunDownReaderTests {
     }
 
     @Test(
-        "An error in a run-down is reported with its position and a suggestion",
+        "An error in a run-down is reported with its position, and a misspelled name with a suggestion",
         arguments: [
             (
                 "segments:\n  - sorce: cam1\n",

@@ -86,7 +86,7 @@ struct RetryModelTests {
         #expect(RetryDelay.after(.max) == .seconds(300))
     }
 
-    @Test("An rclone remote is parsed back as it was written, and a file's path on it begins with it")
+    @Test("An rclone remote is parsed back as it was written, and a file's path begins with the remote")
     func remotes() throws {
         var random = SeededRandom()
         let pieces = ["archive", ":", "/", "a b", "é", ".", "-", "_", "bucket", ",", "=", "'", "//", "\u{0}", "@", "+"]

@@ -11,7 +11,7 @@ struct RetryScheduleTests {
 
     private func seconds(_ value: Double) -> Int64 { Int64(value * 1_000_000_000) }
 
-    @Test("A file that always fails has its own retry interval of up to five minutes while other files succeed")
+    @Test("A file whose upload always fails has its own retry interval of up to five minutes while other files succeed")
     mutating func ownWait() {
         var now: Int64 = 0
         for _ in 1...20 {

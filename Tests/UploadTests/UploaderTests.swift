@@ -116,7 +116,7 @@ struct UploaderTests {
         await end(uploader)
     }
 
-    @Test("At the end of the run an unreachable server is tried a few times, and other files wait for the next run")
+    @Test("At the end of the run an unreachable server is tried a few times, and the file waits for the next run")
     func away() async throws {
         try record("a.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])

@@ -304,7 +304,7 @@ struct ProgramInputsTests {
         #expect(media[Self.a]?.status.state == .ended && media[Self.b]?.status.state == .ended)
     }
 
-    @Test("A program has the configured frame size and frame rate, with square pixels")
+    @Test("A program has the configured frame size and frame rate, with square pixels only if the input is scaled")
     func shape() throws {
         var native = VideoFormat(width: 1440, height: 1080, frameRate: FrameRate(50), color: .bt709)
         native.sampleAspectRatio = SampleAspectRatio(4, 3)

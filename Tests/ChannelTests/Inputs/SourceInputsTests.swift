@@ -114,7 +114,7 @@ struct SourceInputsTests {
     }
 
     @Test(
-        "A file that is closed because it is not wanted leaves its first frame visible, and is reopened where it was asked to"
+        "A file that is closed while it is not needed shows its first frame, and is reopened at the requested position"
     )
     func closed() throws {
         media.set(Self.film, description())

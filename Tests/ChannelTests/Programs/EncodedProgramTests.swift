@@ -53,7 +53,7 @@ struct EncodedProgramTests {
             && zip(audio, audio.dropFirst()).allSatisfy { $1.pts - $0.pts == 1024 }
     }
 
-    @Test("A program of a given length has exactly its frames and its audio, in decoding order, and then ends")
+    @Test("A program with a duration publishes exactly the frames that begin in it and gapless audio, and then ends")
     func length() throws {
         let program = try make(configuration(lasting: .milliseconds(2980)))
         #expect(program.description.video?.frameFormat?.width == 320 && program.description.audio != nil)

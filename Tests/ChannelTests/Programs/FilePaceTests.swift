@@ -24,7 +24,7 @@ import Testing
         #expect(pace.due(ms(840), now: ms(5801)) == ms(5840))
     }
 
-    @Test("A file that stalled for more than half a second continues from there without catching up")
+    @Test("A file that stalled for more than half a second continues at its normal pace, without catching up")
     func stall() {
         var pace = FilePace()
         _ = pace.due(ms(0), now: ms(5000))

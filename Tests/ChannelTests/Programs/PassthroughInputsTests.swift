@@ -115,7 +115,7 @@ struct PassthroughInputsTests {
         }
     }
 
-    @Test("A copied program that several threads stop, before, during and after its beginning, ends once")
+    @Test("A copied program that is stopped several times, before, during or after its beginning, ends once")
     func stops() throws {
         var random = SeededRandom()
         for round in 0..<12 {

@@ -179,7 +179,7 @@ struct PassthroughTests {
         #expect(bench.passthrough.description.video != nil)
     }
 
-    @Test("A copied program whose opening is cancelled fails at once, without waiting for its slate")
+    @Test("A copied program whose opening is cancelled fails at once, instead of waiting to show its slate")
     func givenUp() throws {
         let (clock, inputs) = (ManualClock(), FakeInputs())
         inputs.giveUp()

@@ -131,7 +131,7 @@ struct PassthroughWalkTests {
         #expect(changes > 20)
     }
 
-    @Test("Before the first frame of a copied program, only audio that plays together with that frame goes on air")
+    @Test("Before the first frame of a copied program, only audio from at most 20 ms before that frame goes on air")
     func preRoll() {
         let sender = FakeSender(0, offset: 5000)
         var splicer = PacketSplicer()

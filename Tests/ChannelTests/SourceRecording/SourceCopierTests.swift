@@ -170,7 +170,7 @@ struct SourceCopierTests {
         }
     }
 
-    @Test("If a source cannot be copied, an encoder encodes every frame of the source from then on")
+    @Test("If a source cannot be copied, its encoder encodes every frame of the source once the encoder is open")
     func encoded() throws {
         let (opened, feed) = (DispatchSemaphore(value: 0), feed(later: 0))
         let copier = encodingCopier(opened)

@@ -50,7 +50,7 @@ struct DescribedAccessTests {
         }
     }
 
-    @Test("Each operation admits or refuses each client, origin and host name by its role, and shows no secret")
+    @Test("An operation admits or refuses clients, origins and host names by the operation's role, and shows no secret")
     func access() async throws {
         let trial = DescribedTrial()
         for operation in api.operations {
@@ -73,7 +73,7 @@ struct DescribedAccessTests {
         #expect(trial.log.lines == [])
     }
 
-    @Test("A server without tokens admits every request, unless its host name or the page that sends it is foreign")
+    @Test("A server without tokens refuses only requests with a foreign host name, and changes sent by a foreign page")
     func withoutTokens() async throws {
         let trial = DescribedTrial(hasTokens: false)
         for operation in api.operations {

@@ -36,7 +36,7 @@ struct DescribedRequestTests {
         #expect(api.methods.count > 40)
     }
 
-    @Test("A HEAD request for a path that has GET gets the status and headers of GET, and no body")
+    @Test("A HEAD request for a path with GET gets GET's status and headers except for the length, and no body")
     func heads() async throws {
         let gets = api.operations.filter { $0.method == .get }
         #expect(gets.count > 20)

@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("Too few frames, or frames at irregular intervals, give no frame rate")
+    @Test("Too few frames, or frames at long intervals, give no frame rate")
     func unknown() {
         #expect(rate(of: [0, 33, 66] as [Int64]) == nil)
         #expect(rate(of: (0..<20).map { Int64($0) * 320 }) == nil)

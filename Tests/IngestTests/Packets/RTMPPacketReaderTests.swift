@@ -51,7 +51,7 @@ import Testing
             reader.complaints == ["audio track 2 (Opus) is not carried", "audio track 3 (AAC) is not carried"])
     }
 
-    @Test("A publisher's video is described by the parameter sets of its first keyframe, and frames stay unchanged")
+    @Test("A publisher's video is described by its configuration from the first keyframe on, and frames stay unchanged")
     func avc() throws {
         let clip = try clip(["-bf", "2"])
         let frames = clip.packets.filter { $0.track == .video }
@@ -229,7 +229,7 @@ import Testing
         #expect(reader.read(try audio([0xAF, 1, 9])) == nil, "and AAC again its configuration")
     }
 
-    @Test("If MP3 or AC-3 changes its sample rate or channels, this makes a new track")
+    @Test("If the number of channels of MP3 or AC-3 changes, this makes a new track")
     func otherFrames() throws {
         var reader = RTMPPacketReader()
         let bodies = [mp3(), mp3(), mp3(isMono: true), ac3(isSurround: true), ac3(isSurround: false)]

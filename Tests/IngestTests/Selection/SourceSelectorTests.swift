@@ -91,7 +91,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.decode(1, .all)])
     }
 
-    @Test("With cold standby a source that is not visible is closed, and opened when it is to be visible again")
+    @Test("If invisible sources are cold, an invisible one is closed, and opened before it is visible again")
     func unseenCold() {
         var driver = Driver(count: 2, .init(unseen: .cold))
         driver.handle { .wanted(false, at: $0) }
@@ -115,7 +115,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.air(.source(0), .video), .close(0), .close(1)])
     }
 
-    @Test("With hot standby a source that is not visible stays open and decoded")
+    @Test("If invisible sources are to be hot, a source that is not visible stays open and decoded")
     func unseenHot() {
         var driver = Driver(count: 1)
         driver.pass(100, video: [0])
@@ -125,7 +125,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [])
     }
 
-    @Test("If there is no video from the start, the slate is on air after the timeout, until a hot backup has video")
+    @Test("If the first source has no video from the start, a hot backup or else the slate is on air after the timeout")
     func absent() {
         var driver = Driver(count: 1)
         driver.pass(1999)

@@ -23,7 +23,7 @@ struct ArchiveModelTests {
         #expect(fault == nil, "RELAY_TEST_SEED=\(seed)")
     }
 
-    @Test("The model detects that retention deletes files that are still needed, if retention does not ask")
+    @Test("The model detects that retention deletes files that are still needed, if retention ignores all vetoes")
     func notices() async throws {
         for seed: UInt64 in 1001...1020 {
             let walk = try ArchiveWalk(seed: seed, heedsVetoes: false)

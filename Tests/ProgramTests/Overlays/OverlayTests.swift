@@ -175,7 +175,7 @@ struct OverlayTests {
         #expect(white.show(false, frames: 0, at: 1))
     }
 
-    @Test("A stinger covers both scenes, and video, overlays and audio are cut on one frame behind it")
+    @Test("A stinger covers both scenes, and video and overlays are cut on one frame behind it")
     func stinger() throws {
         let (white, card) = (white(), Card())
         bus.add(white)
@@ -188,7 +188,7 @@ struct OverlayTests {
         #expect(card.rewinds.load(ordering: .relaxed) == 2)
     }
 
-    @Test("If a stinger is interrupted, it is rewound, and the scene under it continues")
+    @Test("If a cut interrupts a stinger, the stinger is rewound, and the new scene is shown")
     func cutOff() throws {
         let card = Card()
         bus.show(scene(16))
@@ -236,7 +236,7 @@ struct OverlayTests {
         #expect(seen == Array(repeating: 16, count: 5) + Array(repeating: 100, count: 5))
     }
 
-    @Test("A scheduled overlay change can be cancelled until it is on air")
+    @Test("A scheduled scene change can be cancelled until it is on air")
     func withdrawn() throws {
         bus.show(scene(16))
         bus.show(scene(100), by: Transition(.cut), frames: 0, at: 4)

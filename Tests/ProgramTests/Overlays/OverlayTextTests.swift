@@ -21,7 +21,7 @@ struct OverlayTextTests {
         #expect(try OverlayText("plain { } text").pieces == [.fixed("plain { } text")])
     }
 
-    @Test("An invalid overlay text is refused with a list of the possible values")
+    @Test("An invalid overlay text is refused; an unknown clock is refused with a list of the possible ones")
     func faults() {
         #expect(throws: OverlayText.Fault.self) { try OverlayText("") }
         #expect(throws: OverlayText.Fault.self) { try OverlayText("  ") }

@@ -318,7 +318,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "A client that sends commands out of order gets an error if possible, and is disconnected",
+        "Commands out of order, a wrong chunk size and a too large message end a client's session with a reason",
         arguments: [
             ("its first command is not connect", ClientBytes.command("publish", 5, [.null, .string("key")])),
             ("it connects without an application", ClientBytes.command("connect", 1, [.null])),
@@ -360,7 +360,7 @@ struct RTMPServerSessionTests {
         #expect(held > 50_000 && held <= 64 << 10)
     }
 
-    @Test("A client that creates a thousand RTMP streams is refused")
+    @Test("A client gets at most 32 RTMP streams, and further requests for a stream fail")
     func streams() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect())
