@@ -9,6 +9,9 @@ extension Serial {
     /// records to `.ts` files. They are checked in the same way as by the monitors of broadcasters.
     @Suite("Broadcast checks of transport streams")
     struct TransportStreamTests {
+        /// The latency of the SRT connections, in milliseconds.
+        private static let latency = 1000
+
         private let directory: TemporaryDirectory
 
         init() throws { directory = try TemporaryDirectory() }
@@ -19,12 +22,15 @@ extension Serial {
             _ arguments: [String], ignoring ignored: Set<BroadcastCheck.Fault> = [],
             _ feed: ((RelayProcess) async throws -> Void)? = nil
         ) async throws {
-            let (capture, called, port) = (try UDPCapture(), try await SRTReceiver(), try Ports.free())
+            // A receiver drops what comes later than the latency, as when this machine stands still for a moment.
+            let (capture, called) = (try UDPCapture(), try await SRTReceiver(latency: Self.latency))
+            let port = try Ports.free()
             let records = directory.file("recordings")
             let relay = try RelayProcess(
                 arguments + [
-                    "--output", capture.url, "--srt", called.url(), "--srt", "srt://127.0.0.1:\(port)?mode=listener",
-                    "--record", records, "--record-format", "ts",
+                    "--output", capture.url, "--srt", called.url(), "--srt",
+                    "srt://127.0.0.1:\(port)?mode=listener&latency=\(Self.latency)", "--record", records,
+                    "--record-format", "ts",
                 ])
             // A listening output opens its port only when the tracks of the input are known.
             async let caller = Self.caller(of: port, relay)
@@ -54,7 +60,7 @@ extension Serial {
                 guard relay.process.isRunning else { throw HarnessFailure("relay ended: \(relay.process.errors)") }
                 return Ports.isUsed(port, by: "udp")
             }
-            return try await SRTReceiver(.caller, port: port)
+            return try await SRTReceiver(.caller, port: port, latency: latency)
         }
 
         private static func bytes(_ path: String) throws -> [UInt8] {
