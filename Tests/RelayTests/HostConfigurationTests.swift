@@ -143,7 +143,7 @@ struct HostConfigurationTests {
         for key in options + ofScenes + ["address", "input", "inputs", "outputs", "format", "verbose", "status"] {
             #expect(text.contains(try Regex("(?m)^ *(- )?\(key):")), "\(key)")
         }
-        let http = ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["role", "token"]
+        let http = ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ConfigurationReader.tokenKeys
         for key in http { #expect(text.contains(try Regex("(?m)^ +(- )?\(key):")), "\(key)") }
         let usable = text.replacing("${STREAM_KEY}", with: "key")
             .replacing(/\$\{file:[^}]*\}/, with: "key-of-more-than-twelve")
@@ -338,6 +338,9 @@ struct HostConfigurationTests {
             ("channels: {name: a}", "relay.yaml:1:11: channels: It is a list"),
             ("[1, 2]", "The file is a mapping"),
             ("channels:\n  - name: a\n    name: b", "name: A key is here twice."),
+            ("channels: []\nhttp: {}\nhttp: {}", "http: A key is here twice."),
+            ("channels: []\nhttp:\n  socket: /a\n  socket: /b", "socket: A key is here twice."),
+            ("http:\n  tokens: [{role: view, role: operate}]", "role: A key is here twice."),
             ("channels:\n  - outputs: [{address: \"srt://h:1\", secretrest}]", "[0]: There is no such key."),
             ("channels:\n  - {secret1: 1, secret1: 2}", "A key is here twice."),
             ("channels: [\"secret", "This is no YAML"),
