@@ -421,6 +421,16 @@ struct HostConfigurationTests {
         #expect(!one.channels[0].hasSameProgram(as: other.channels[0]))
     }
 
+    @Test("After a reload the channels are in the order of the file, whichever of them were started again")
+    func order() throws {
+        let channel = { (name: String) in "  - {name: \(name), outputs: [udp://127.0.0.1:1]}\n" }
+        let file = try read("channels:\n" + ["one", "two", "three"].map(channel).joined())
+        for runs in [["two", "three", "one"], ["three", "one", "two"], ["three", "two", "one"]] {
+            #expect(file.ordered(runs) { $0 } == ["one", "two", "three"])
+        }
+        #expect(file.ordered(["other", "two", "one"]) { $0 } == ["one", "two", "other"])
+    }
+
     @Test("A reload detects a changed secret, in an address as well as in an option")
     func secrets() throws {
         let identity = { (value: String) in

@@ -99,6 +99,13 @@ struct HostConfiguration {
         return nil
     }
 
+    /// Returns `runs` in the order of the channels in the configuration. `name` is the name of a run's channel; runs of
+    /// other channels come last.
+    func ordered<Run>(_ runs: [Run], by name: (Run) -> String) -> [Run] {
+        let places = Dictionary(channels.enumerated().map { ($1.name, $0) }, uniquingKeysWith: min)
+        return runs.sorted { places[name($0)] ?? .max < places[name($1)] ?? .max }
+    }
+
     /// The maximum number of file descriptors that the outputs of all channels use together.
     var descriptors: Int { channels.reduce(0) { $0 + $1.configuration.descriptors } }
 
