@@ -84,7 +84,8 @@ struct HostConfigurationTests {
     func recordedTwice() {
         for (other, name) in [
             ("directory: /tmp/a", "show-cam1"), ("directory: /tmp/b, also: /tmp/a", "show-cam1"),
-            ("directory: /tmp/b", nil), ("directory: /tmp/b, also: /tmp/c", nil),
+            ("directory: /tmp/b/../a", "show-cam1"), ("directory: /tmp/b", nil),
+            ("directory: /tmp/b, also: /tmp/c", nil),
         ] as [(String, String?)] {
             let found = faults(
                 """
