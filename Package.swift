@@ -206,7 +206,7 @@ let package = Package(
 
         // What tests of several targets need: a clock, waits with a deadline, random numbers to have again, a log to read.
         .target(
-            name: "TestSupport", dependencies: ["Media", logging], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["Media", "CLinux", logging], path: "Tests/TestSupport",
             swiftSettings: testSettings),
         .testTarget(name: "MediaTests", dependencies: ["Media", "TestSupport"], swiftSettings: testSettings),
         .testTarget(

@@ -8,10 +8,20 @@ enum CatalogueSchema {
     /// `RLAY`: lets `file` and SQLite's tools recognize the database (`PRAGMA application_id`).
     private static let applicationID = 0x524C_4159
 
-    /// The name of the migration that created the table of clips.
-    static let clipsStep = "3: clips"
-    /// The name of the migration that created the table of uploads.
-    static let uploadsStep = "9: ledger of uploads"
+    /// The tables, each with the name of the migration that created it.
+    static let tables = [
+        (name: "segments", step: "1: segments and gaps"), (name: "gaps", step: "1: segments and gaps"),
+        (name: "events", step: "2: events"), (name: "clips", step: "3: clips"),
+        (name: "uploads", step: "9: ledger of uploads"),
+    ]
+
+    /// Returns the tables that do not exist although the migrations that created them were applied: the list of tables
+    /// is damaged. No migration would create them again, so nothing could be written to them. Throws if the list of
+    /// applied migrations cannot be read.
+    static func missingTables(_ database: Database) throws -> [String] {
+        let steps = try String.fetchSet(database, sql: "SELECT identifier FROM grdb_migrations")
+        return try tables.filter { try steps.contains($0.step) && !database.hasTable($0.name) }.map(\.name)
+    }
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -21,7 +31,7 @@ enum CatalogueSchema {
             try database.execute(sql: gaps)
         }
         migrator.registerMigration("2: events") { try $0.execute(sql: events) }
-        migrator.registerMigration(clipsStep) { try $0.execute(sql: clips) }
+        migrator.registerMigration("3: clips") { try $0.execute(sql: clips) }
         migrator.registerMigration("4: events by kind") {
             try $0.execute(sql: "CREATE INDEX events_by_kind ON events (channel, kind)")
         }
@@ -29,7 +39,7 @@ enum CatalogueSchema {
         migrator.registerMigration("6: scenes as JSON", migrate: rewriteScenes)
         migrator.registerMigration("7: files in the order of their runs") { try $0.execute(sql: runs) }
         migrator.registerMigration("8: pages of time") { try $0.execute(sql: pages) }
-        migrator.registerMigration(uploadsStep) { try $0.execute(sql: uploads) }
+        migrator.registerMigration("9: ledger of uploads") { try $0.execute(sql: uploads) }
         return migrator
     }
 

@@ -30,10 +30,8 @@ extension CatalogueStore {
 
     private static func salvagedClips(_ database: Database) throws -> SalvagedClips {
         guard try database.hasTable("clips") else {
-            // If the migration that creates the table of clips was never applied, the database is of a version without
-            // clips, and no clip is missing. Otherwise the list of tables is damaged.
-            let steps = try String.fetchSet(database, sql: "SELECT identifier FROM grdb_migrations")
-            return SalvagedClips(hasAllRows: !steps.contains(CatalogueSchema.clipsStep))
+            // A database of a version without clips lacks none.
+            return SalvagedClips(hasAllRows: try !CatalogueSchema.missingTables(database).contains("clips"))
         }
         let found = SalvagedRows(of: "clips", key: ["channel", "id"], in: database)
         var salvage = SalvagedClips(hasAllRows: found.isWhole)
@@ -66,19 +64,16 @@ extension CatalogueStore {
         return salvage
     }
 
-    /// Checks the tables of segments, clips and uploads. Returns the name of the first one that lacks rows according to
-    /// its index (segments, clips) or is missing (clips, uploads); nil if there is no such table. SQLite's quick check
-    /// does not compare tables with their indexes.
+    /// Checks the tables. Returns the name of the first one that is missing, or that lacks rows according to its index
+    /// (segments, clips); nil if there is no such table. SQLite's quick check does not compare tables with their
+    /// indexes. The rows of the other tables are not compared, because no file depends on them.
     static func incompleteTable(_ database: Database) throws -> String? {
         guard try database.hasTable("grdb_migrations") else { return nil }
+        if let missing = try CatalogueSchema.missingTables(database).first { return missing }
         if try database.hasTable("segments"), !SalvagedRows(of: "segments", key: ["name"], in: database).isWhole {
             return "segments"
         }
-        guard try salvagedClips(database).hasAllRows else { return "clips" }
-        // If the table of the upload ledger were missing, neither the ledger nor any checksum could be written. The
-        // ledger's rows are not compared with their index, because there are many of them and no file depends on them.
-        let steps = try String.fetchSet(database, sql: "SELECT identifier FROM grdb_migrations")
-        return try steps.contains(CatalogueSchema.uploadsStep) && !database.hasTable("uploads") ? "uploads" : nil
+        return try salvagedClips(database).hasAllRows ? nil : "clips"
     }
 
     /// Adds the clips in `clips` that the database does not have, and returns their number.

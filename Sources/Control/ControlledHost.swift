@@ -8,7 +8,7 @@ package import Studio
 
 /// The HTTP server's view of the process: its state and its commands. Any thread may call it.
 package protocol ControlledHost: Sendable {
-    /// The channels' names, in the order in which the channels were last started.
+    /// The channels' names, in the order of the configuration.
     var channels: [String] { get }
     /// Returns the channel of this name; nil if it does not exist. Returns at once.
     func channel(_ name: String) -> (any ControlledChannel)?

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLinux
 internal import CX264
-internal import Glibc
 internal import Media
 
 extension X264Encoder {
@@ -37,14 +37,12 @@ extension X264Encoder {
         return param
     }
 
-    /// Sets one thread per core, up to 16, and no look-ahead thread. With sliced threads, x264 chooses the number of
-    /// threads. By default x264 starts one and a half threads per core, and a look-ahead thread that holds frames of
-    /// its own; these defaults aim for throughput. If a clock determines the program's speed, one thread per core is as
-    /// good, and at 720p it saves 20 MB of memory and four frames of delay.
+    /// Sets one thread per core that the process may use, up to 16, and no look-ahead thread. With sliced threads, x264
+    /// chooses the number of threads. By default x264 starts one and a half threads per core, and a look-ahead thread
+    /// that holds frames of its own; these defaults aim for throughput. If a clock determines the program's speed, one
+    /// thread per core is as good, and at 720p it saves 20 MB of memory and four frames of delay.
     private static func setLiveThreads(_ param: inout x264_param_t) {
-        if param.b_sliced_threads == 0 {
-            param.i_threads = Int32(clamping: min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 16))
-        }
+        if param.b_sliced_threads == 0 { param.i_threads = min(relay_usable_cores(), 16) }
         param.i_sync_lookahead = 0
     }
 

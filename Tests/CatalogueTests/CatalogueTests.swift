@@ -106,6 +106,17 @@ import Testing
         }
     }
 
+    @Test(arguments: CatalogueSchema.tables.map(\.name))
+    func `A catalogue that lacks one of its tables is set aside and rebuilt from the files`(table: String) throws {
+        let directory = try Recording.make()
+        try DatabaseQueue(path: directory.path(".relay.sqlite")).write { try $0.execute(sql: "DROP TABLE \(table)") }
+        let next = try Recording(in: directory)
+        next.record(100)
+        next.finish()
+        #expect(directory.all.contains(".relay.sqlite.broken-1"))
+        #expect(try RecordingArchive(directory.path).onDisk().segments.map(\.name) == directory.files)
+    }
+
     @Test func `Damage behind the first page of the catalogue's database is detected`() throws {
         let directory = try Recording.make()
         var bytes = try directory.bytes(".relay.sqlite")

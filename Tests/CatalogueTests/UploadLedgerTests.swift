@@ -147,17 +147,6 @@ struct UploadLedgerTests {
         #expect(throws: ArchiveFailure.self) { try RecordingArchive(directory.path) }
     }
 
-    @Test("A catalogue without the table of the upload ledger counts as damaged")
-    func lost() throws {
-        let directory = try TemporaryDirectory()
-        try CatalogueStore(directory: directory.path).write { try $0.execute(sql: "DROP TABLE uploads") }
-        let failure = #expect(throws: CatalogueFailure.self) { try CatalogueStore(directory: directory.path) }
-        guard case .damaged? = failure else {
-            Issue.record("not damaged: \(String(describing: failure))")
-            return
-        }
-    }
-
     @Test("The readable uploads of a damaged catalogue are copied to the new one, and none is lost or doubled")
     func damaged() throws {
         let directory = try TemporaryDirectory()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Ingest
 import Segmenter
 import TestSupport
@@ -9,9 +10,11 @@ import Testing
 
 @Suite("The names under which a channel records")
 struct RecordedNamesTests {
-    private func recording(_ sources: [String], of rendition: String? = nil) -> ChannelConfiguration.Recording {
+    private func recording(
+        _ sources: [String], of rendition: String? = nil, in directory: String = "recordings"
+    ) -> ChannelConfiguration.Recording {
         ChannelConfiguration.Recording(
-            directory: "recordings", length: .duration(.seconds(60)), expected: .seconds(60), warning: .seconds(60),
+            directory: directory, length: .duration(.seconds(60)), expected: .seconds(60), warning: .seconds(60),
             sources: sources, rendition: rendition)
     }
 
@@ -28,6 +31,37 @@ struct RecordedNamesTests {
             #expect(program.recordedNames == ["news"] + recorded.map { "news-\($0)" })
             #expect(program.recordedVideos == (recorded.isEmpty ? 0 : 5))
             #expect(program.recording?.takesPackets == !recorded.isEmpty)
+        }
+    }
+
+    private func channel(
+        _ name: String, _ sources: [String] = [], in directory: String, also: String? = nil
+    ) -> ChannelConfiguration {
+        var channel = ChannelConfiguration()
+        channel.name = name
+        channel.recording = recording(sources, in: directory)
+        channel.recording?.also = also
+        return channel
+    }
+
+    @Test("Two channels record under the same name in one directory, in whatever way its path is written")
+    func sameDirectory() throws {
+        let temporary = try TemporaryDirectory()
+        let (real, link, other) = (temporary.path("real"), temporary.path("link"), temporary.path("other"))
+        for path in [real, other] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        }
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: real)
+        let show = channel("show", ["cam1"], in: "\(real)/new", also: other)
+        for path in ["\(real)/new", "\(link)/new", "\(other)/../real/./new", "\(link)//new/"] {
+            #expect(channel("show-cam1", in: path).nameRecordedTwice(with: show) == "show-cam1", "\(path)")
+            #expect(channel("show-cam1", in: other, also: path).nameRecordedTwice(with: show) == "show-cam1", "\(path)")
+            #expect(show.nameRecordedTwice(with: channel("show-cam1", in: path)) == "show-cam1", "\(path)")
+            #expect(channel("show-cam2", in: path).nameRecordedTwice(with: show) == nil, "\(path)")
+        }
+        // Only the program is recorded in the second directory.
+        for path in [real, link, other, "\(link)/new/below"] {
+            #expect(channel("show-cam1", in: path).nameRecordedTwice(with: show) == nil, "\(path)")
         }
     }
 

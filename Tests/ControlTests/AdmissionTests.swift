@@ -223,6 +223,28 @@ struct AdmissionTests {
         #expect(refusal(gate, look, [.authorization: "Bearer wrong"]) == .unauthenticated)
     }
 
+    @Test("A wrong token counts once for each request, whatever is known about the length of the request's body")
+    func guessesWithBodies() async throws {
+        let load = Endpoint(.put, "/v1/load", .operate, mostBytes: 1 << 20) { _ in Response(status: .ok) }
+        let tokens = TokenGuard(Self.tokens)
+        let gate = RequestGate(settings: ControlSettings(), tokens: tokens, isLocal: false)
+        let responder = ControlResponder([load], gate: gate, logger: quiet)
+        let lengths = [nil, "5", "100000", "10000000"]
+        for (token, statuses, failures) in [
+            ("everything-22", [200, 200, 200, 413], 0), ("looking-only-1", [403, 403, 403, 403], 0),
+            ("wrong", [401, 401, 401, 401], 4),
+        ] {
+            for (length, status) in zip(lengths, statuses) {
+                var headers: HTTPFields = [.authorization: "Bearer \(token)"]
+                headers[.contentLength] = length
+                let response = try await responder.respond(
+                    to: .sample(.put, "/v1/load", headers), context: ControlRequest.sample().context)
+                #expect(response.status.code == status, "\(token) \(length ?? "of unknown length")")
+            }
+            #expect(tokens.failures == failures)
+        }
+    }
+
     @Test("Two tokens are equal only if all of their bytes are equal, not if just their Unicode characters are")
     func equality() {
         var random = SeededRandom()

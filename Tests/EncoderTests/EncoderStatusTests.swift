@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import TestSupport
 import Testing
 
 @testable import Encoder
@@ -35,6 +36,13 @@ struct EncoderStatusTests {
         var now = status(caller: 0, threads: 2, process: 2, cores: 16)
         now.threads = 2
         #expect(now.speed(since: EncoderStatus(), programSeconds: 1) == 1)
+    }
+
+    @Test("A live encoder starts no more threads than there are cores that the process may use")
+    func restrictedCores() throws {
+        let format = VideoFormat(width: 640, height: 360, frameRate: FrameRate(30))
+        let encoder = try OneCore.run { try X264Encoder(settings: EncoderSettings(), format: format) }
+        #expect(encoder.parallelism == 1)
     }
 
     @Test("The encoder's CPU time includes that of x264's own threads")

@@ -2,6 +2,7 @@
 
 import Dispatch
 import Media
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -30,6 +31,22 @@ import Testing
             _ = try await client.stream(.init("GET"), connecting: .milliseconds(200)) { _, _ in true }
         }
         #expect(other?.step == "resolve")
+    }
+
+    @Test("A silent server ends a streamed response, but a request for one answer waits for its deadline")
+    func silent() async throws {
+        let directory = try TemporaryDirectory()
+        let listener = try UnixListener(directory.path("http.sock"))
+        defer { withExtendedLifetime(listener) {} }
+        let client = HTTPClient(HTTPEndpoint(socket: directory.path("http.sock")), longestIdle: .milliseconds(10))
+        let ended = await #expect(throws: OutputFailure.self) {
+            _ = try await client.stream(.init("GET"), connecting: .seconds(10)) { _, _ in true }
+        }
+        #expect(ended?.kind == .rejected)
+        let late = await #expect(throws: OutputFailure.self) {
+            _ = try await client.answer(to: .init("GET"), within: .milliseconds(200))
+        }
+        #expect(late?.reason == "none came within 200ms")
     }
 
     @Test("A cancelled HTTP request ends at once although the name server does not answer", .timeLimit(.minutes(1)))

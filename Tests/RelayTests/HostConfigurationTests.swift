@@ -84,7 +84,8 @@ struct HostConfigurationTests {
     func recordedTwice() {
         for (other, name) in [
             ("directory: /tmp/a", "show-cam1"), ("directory: /tmp/b, also: /tmp/a", "show-cam1"),
-            ("directory: /tmp/b", nil), ("directory: /tmp/b, also: /tmp/c", nil),
+            ("directory: /tmp/b/../a", "show-cam1"), ("directory: /tmp/b", nil),
+            ("directory: /tmp/b, also: /tmp/c", nil),
         ] as [(String, String?)] {
             let found = faults(
                 """
@@ -143,7 +144,7 @@ struct HostConfigurationTests {
         for key in options + ofScenes + ["address", "input", "inputs", "outputs", "format", "verbose", "status"] {
             #expect(text.contains(try Regex("(?m)^ *(- )?\(key):")), "\(key)")
         }
-        let http = ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["role", "token"]
+        let http = ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ConfigurationReader.tokenKeys
         for key in http { #expect(text.contains(try Regex("(?m)^ +(- )?\(key):")), "\(key)") }
         let usable = text.replacing("${STREAM_KEY}", with: "key")
             .replacing(/\$\{file:[^}]*\}/, with: "key-of-more-than-twelve")
@@ -338,6 +339,9 @@ struct HostConfigurationTests {
             ("channels: {name: a}", "relay.yaml:1:11: channels: It is a list"),
             ("[1, 2]", "The file is a mapping"),
             ("channels:\n  - name: a\n    name: b", "name: A key is here twice."),
+            ("channels: []\nhttp: {}\nhttp: {}", "http: A key is here twice."),
+            ("channels: []\nhttp:\n  socket: /a\n  socket: /b", "socket: A key is here twice."),
+            ("http:\n  tokens: [{role: view, role: operate}]", "role: A key is here twice."),
             ("channels:\n  - outputs: [{address: \"srt://h:1\", secretrest}]", "[0]: There is no such key."),
             ("channels:\n  - {secret1: 1, secret1: 2}", "A key is here twice."),
             ("channels: [\"secret", "This is no YAML"),
@@ -416,6 +420,16 @@ struct HostConfigurationTests {
         #expect(
             !one.channels[0].isIdentical(to: more.channels[0]) && one.channels[0].hasSameProgram(as: more.channels[0]))
         #expect(!one.channels[0].hasSameProgram(as: other.channels[0]))
+    }
+
+    @Test("After a reload the channels are in the order of the file, whichever of them were started again")
+    func order() throws {
+        let channel = { (name: String) in "  - {name: \(name), outputs: [udp://127.0.0.1:1]}\n" }
+        let file = try read("channels:\n" + ["one", "two", "three"].map(channel).joined())
+        for runs in [["two", "three", "one"], ["three", "one", "two"], ["three", "two", "one"]] {
+            #expect(file.ordered(runs) { $0 } == ["one", "two", "three"])
+        }
+        #expect(file.ordered(["other", "two", "one"]) { $0 } == ["one", "two", "other"])
     }
 
     @Test("A reload detects a changed secret in the backup address of an output")

@@ -21,12 +21,13 @@ struct PrintedTextTests {
     @Test("Text for a terminal keeps its line ends and tabs")
     func lines() { #expect(PrintedText.lines("a\tb\nc\u{1B}[m\n") == "a\tb\nc\\u{1B}[m\n") }
 
-    @Test("JSON with control characters outside of ASCII is escaped to JSON with the same value")
+    @Test("JSON with control characters that encoders do not escape is escaped to JSON with the same value")
     func json() throws {
-        let value = ["a\u{9B}b\u{202E}c ü"]
+        let value = ["a\u{9B}b\u{202E}c\u{7F}d ü"]
         let text = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
         let printed = PrintedText.json(text)
-        #expect(printed == #"["a\u009bb\u202ec ü"]"#)
+        #expect(printed == #"["a\u009bb\u202ec\u007fd ü"]"#)
+        #expect(PrintedText.lines(printed) == printed)
         #expect(try JSONDecoder().decode([String].self, from: Data(printed.utf8)) == value)
     }
 

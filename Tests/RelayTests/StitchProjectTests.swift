@@ -87,6 +87,10 @@ import Testing
             "segments:\n  - file: a.mp4\n    out: 3\n    duration: 2",
             "show.yaml:3:10: segments[0]: There are duration and out: leave one of them out."
         ),
+        (
+            "segments:\n  - file: a.mp4\n    audioOffset: --40ms",
+            "show.yaml:3:18: segments[0].audioOffset: It is a length of time of at most 60s, such as 40ms or -0.1."
+        ),
         ("transition: fad\nsegments:\n  - file: a.mp4", "is fade meant?"),
     ])
     func `An error in a stitch project is reported with its position`(text: String, fault: String) {

@@ -11,6 +11,14 @@ extension RecordDirectory {
         return isWithin(one, other) || isWithin(other, one)
     }
 
+    /// Whether the directories `one` and `other` are the same. Follows what ``areNested(_:_:)`` follows. The directories
+    /// need not exist. Blocks on the disks.
+    package static func areSame(_ one: String, _ other: String) -> Bool {
+        let (one, other) = (real(one), real(other))
+        guard one != other, let identity = FileIdentity(one) else { return one == other }
+        return FileIdentity(other) == identity
+    }
+
     /// Whether `inner` is `outer` or in it; both are absolute paths without symbolic links.
     private static func isWithin(_ inner: String, _ outer: String) -> Bool {
         if inner == outer || inner.hasPrefix(outer == "/" ? outer : outer + "/") { return true }

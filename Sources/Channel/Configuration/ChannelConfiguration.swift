@@ -166,18 +166,6 @@ package struct ChannelConfiguration {
 }
 
 extension ChannelConfiguration {
-    /// The names under which the channel records: its own, and those of its sources if they are recorded.
-    package var recordedNames: [String] {
-        guard let recording else { return [] }
-        return [name] + recording.sources.map { SegmentName.channel(name, source: $0) }
-    }
-
-    /// The names under which the channel records in `directory`. Only the program is recorded in the second directory.
-    package func recordedNames(in directory: String) -> [String] {
-        if recording?.directory == directory { return recordedNames }
-        return recording?.also == directory ? [name] : []
-    }
-
     /// The number of sources with video that are recorded. The files of each can be as large as the program's.
     package var recordedVideos: Int { recording?.sources.isEmpty == false ? sources.count : 0 }
 

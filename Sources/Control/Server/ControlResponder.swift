@@ -108,14 +108,16 @@ struct ControlResponder: HTTPResponder {
     }
 
     /// Returns the limit for the body. An endpoint's higher limit applies only to clients that may use this endpoint.
-    private func mostBytes(of request: Request, _ context: ControlContext) -> Int {
+    /// Throws if the client may not: it is refused now, because a second admission would count a wrong token twice.
+    private func mostBytes(of request: Request, _ context: ControlContext) throws(Refusal) -> Int {
         let length = request.headers[.contentLength].flatMap { Int($0) }
         let base = gate.settings.basePath
         guard length ?? .max > JSON.mostBytes, request.uri.path.hasPrefix(base),
             let endpoint = roomy.first(where: {
                 $0.method == request.method && $0.isAt(String(request.uri.path.dropFirst(base.count)))
-            }), (try? gate.admit(request, of: context.peer, to: endpoint)) != nil
+            })
         else { return JSON.mostBytes }
+        _ = try gate.admit(request, of: context.peer, to: endpoint)
         return endpoint.mostBytes
     }
 

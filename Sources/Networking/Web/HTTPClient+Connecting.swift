@@ -7,12 +7,13 @@ internal import NIOPosix
 internal import NIOSSL
 
 extension HTTPClient {
-    func connect(within limit: Duration) async throws -> Exchange {
+    /// Connects to the endpoint within `limit`. The connection is closed if nothing arrives for the duration `idle`.
+    func connect(within limit: Duration, idle: Duration?) async throws -> Exchange {
         let deadline = ContinuousClock.now + limit
         switch endpoint.place {
         case .socket(let path):
             return try await connect(
-                to: SocketAddress(unixDomainSocketPath: path), within: limit, by: deadline, tls: nil)
+                to: SocketAddress(unixDomainSocketPath: path), within: limit, by: deadline, idle: idle, tls: nil)
         case .tcp(let host, let port, let isSecure):
             let addresses = AddressRace.interleaved(try await resolve(host, port, within: limit))
             let tls = try isSecure ? Self.context(for: trust, of: host) : nil
@@ -22,7 +23,7 @@ extension HTTPClient {
                 let share = max(.milliseconds(100), (deadline - .now) / 2)
                 do {
                     return try await connect(
-                        to: SocketAddress(address, port: port), within: share, by: deadline, tls: tls)
+                        to: SocketAddress(address, port: port), within: share, by: deadline, idle: idle, tls: tls)
                 } catch let failure as OutputFailure {
                     throw failure
                 } catch {
@@ -31,7 +32,8 @@ extension HTTPClient {
             }
             guard let last = addresses.last else { throw Self.failure("the name has no address") }
             let rest = max(.milliseconds(100), deadline - .now)
-            return try await connect(to: SocketAddress(last, port: port), within: rest, by: deadline, tls: tls)
+            return try await connect(
+                to: SocketAddress(last, port: port), within: rest, by: deadline, idle: idle, tls: tls)
         }
     }
 
@@ -58,7 +60,8 @@ extension HTTPClient {
     /// Connects within `limit`, and completes the TLS handshake by `deadline`. Throws ``OutputFailure`` if the server
     /// answered but the handshake failed.
     private func connect(
-        to address: SocketAddress, within limit: Duration, by deadline: ContinuousClock.Instant, tls: NIOSSLContext?
+        to address: SocketAddress, within limit: Duration, by deadline: ContinuousClock.Instant, idle: Duration?,
+        tls: NIOSSLContext?
     ) async throws -> Exchange {
         try Task.checkCancellation()
         let loop = Self.group.next()
@@ -67,7 +70,7 @@ extension HTTPClient {
             let exchange = try await ClientBootstrap(group: loop)
                 .connectTimeout(.nanoseconds(limit.inNanoseconds))
                 .connect(to: address) { channel in
-                    channel.eventLoop.makeCompletedFuture { try assemble(channel, tls, secured) }
+                    channel.eventLoop.makeCompletedFuture { try assemble(channel, tls, secured, idle) }
                 }
             guard let secured else { return exchange }
             let rest = max(.milliseconds(100), deadline - .now)
@@ -89,7 +92,7 @@ extension HTTPClient {
     }
 
     private func assemble(
-        _ channel: any Channel, _ tls: NIOSSLContext?, _ secured: EventLoopPromise<Void>?
+        _ channel: any Channel, _ tls: NIOSSLContext?, _ secured: EventLoopPromise<Void>?, _ idle: Duration?
     ) throws -> Exchange {
         let pipeline = channel.pipeline.syncOperations
         if let tls, let secured, case .tcp(let host, _, _) = endpoint.place {
@@ -99,8 +102,10 @@ extension HTTPClient {
             try pipeline.addHandler(
                 TLSGuard(host: host, address: trust == .insecure ? nil : address, handshake: secured, ended: { _ in }))
         }
-        try pipeline.addHandler(IdleStateHandler(readTimeout: Self.longestIdle))
-        try pipeline.addHandler(IdleEnd())
+        if let idle {
+            try pipeline.addHandler(IdleStateHandler(readTimeout: TimeAmount.nanoseconds(idle.inNanoseconds)))
+            try pipeline.addHandler(IdleEnd())
+        }
         try pipeline.addHTTPClientHandlers()
         return try Exchange(wrappingChannelSynchronously: channel)
     }

@@ -49,19 +49,25 @@ package struct HTTPClient: Sendable {
     }
 
     static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    static let longestIdle = TimeAmount.seconds(30)
 
     let endpoint: HTTPEndpoint
     let trust: TLSVerification
     let resolver: HostResolver
+    /// How long a server may send nothing before or during a streamed response.
+    private let longestIdle: Duration
 
-    /// A client of the server at `endpoint`; `trust` verifies its certificate.
-    package init(_ endpoint: HTTPEndpoint, trust: TLSVerification = .system, resolver: HostResolver = .shared) {
-        (self.endpoint, self.trust, self.resolver) = (endpoint, trust, resolver)
+    /// A client of the server at `endpoint`; `trust` verifies its certificate. A streamed response fails if nothing of
+    /// it arrives for `longestIdle`.
+    package init(
+        _ endpoint: HTTPEndpoint, trust: TLSVerification = .system, resolver: HostResolver = .shared,
+        longestIdle: Duration = .seconds(30)
+    ) {
+        (self.endpoint, self.trust, self.resolver, self.longestIdle) = (endpoint, trust, resolver, longestIdle)
     }
 
-    /// Sends `request` and returns the response, which must arrive within `limit`. If `readsBody` is true, the body is
-    /// read, and a body of more than `mostBytes` is an error. Otherwise the body is not read.
+    /// Sends `request` and returns the response, which must arrive within `limit`; until then the server may be silent.
+    /// If `readsBody` is true, the body is read, and a body of more than `mostBytes` is an error. Otherwise the body is
+    /// not read.
     package func answer(
         to request: Request, within limit: Duration, mostBytes: Int = 1 << 20, readsBody: Bool = true
     ) async throws(OutputFailure) -> (head: Head, body: [UInt8]) {
@@ -70,7 +76,7 @@ package struct HTTPClient: Sendable {
             return try await withThrowingTaskGroup(of: (head: Head, body: [UInt8]).self) { group in
                 group.addTask {
                     var body: [UInt8] = []
-                    let head = try await exchange(request, connecting: limit) { _, piece in
+                    let head = try await exchange(request, connecting: limit, idle: nil) { _, piece in
                         body += piece.readableBytesView
                         guard body.count <= mostBytes else { throw Self.failure("the answer is too large") }
                         return readsBody
@@ -93,13 +99,13 @@ package struct HTTPClient: Sendable {
 
     /// Sends `request`, and passes the response's bytes to `take` as they arrive, until `take` returns false or the
     /// response ends. The first call of `take` has no bytes; it comes when the head has arrived. Fails if nothing
-    /// arrives for 30 s. Returns the head. Throws ``OutputFailure``, or the error of `take`.
+    /// arrives for too long. Returns the head. Throws ``OutputFailure``, or the error of `take`.
     package func stream(
         _ request: Request, connecting limit: Duration, _ take: (Head, [UInt8]) async throws -> Bool
     ) async throws -> Head {
         var own: (any Error)?
         do {
-            return try await exchange(request, connecting: limit) { head, piece in
+            return try await exchange(request, connecting: limit, idle: longestIdle) { head, piece in
                 do {
                     return try await take(head, Array(piece.readableBytesView))
                 } catch {
@@ -119,11 +125,12 @@ extension HTTPClient {
     typealias Exchange = NIOAsyncChannel<HTTPClientResponsePart, Never>
 
     /// Connects, sends `request`, and passes the pieces of the response's body to `take` until `take` returns false or
-    /// the body ends. Then closes the connection.
+    /// the body ends. Then closes the connection. Closes it earlier if nothing arrives for the duration `idle`.
     private func exchange(
-        _ request: Request, connecting limit: Duration, _ take: (Head, ByteBuffer) async throws -> Bool
+        _ request: Request, connecting limit: Duration, idle: Duration?,
+        _ take: (Head, ByteBuffer) async throws -> Bool
     ) async throws -> Head {
-        let exchange = try await connect(within: limit)
+        let exchange = try await connect(within: limit, idle: idle)
         return try await exchange.executeThenClose { inbound in
             // If the server reads nothing, the write never completes. Only cancellation then ends the write, by closing
             // the connection.

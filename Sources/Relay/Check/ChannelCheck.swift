@@ -22,7 +22,7 @@ struct ChannelCheck: Sendable {
     /// How long an input may take to answer.
     private static let patience = Duration.seconds(15)
     /// How long a single check may take.
-    private static let longest = Duration.seconds(25)
+    static let longest = Duration.seconds(25)
     /// The share of the processor cores that the channel may use, so that some remain for other work.
     private static let share = 0.85
 

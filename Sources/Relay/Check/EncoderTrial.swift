@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLinux
 internal import Channel
 internal import Dispatch
 internal import Encoder
@@ -18,8 +19,8 @@ struct EncoderTrial {
     let subject: String
     /// The number of cores that encoding in real time needs: processor time of the process divided by program time.
     let cores: Double
-    /// The number of processor cores that are online. Limits for this process, such as those of `taskset`, are ignored.
-    static var available: Int { max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))) }
+    /// The number of processor cores that this process may use. `taskset` and `cpuset` limit it.
+    static var available: Int { Int(relay_usable_cores()) }
 
     /// Runs the trial. Blocks for as long as the machine needs to encode 3 s of program. Frame size and frame rate come
     /// from the configuration, or from the test pattern if they depend on the input. With a `rendition`, its settings
@@ -52,8 +53,7 @@ struct EncoderTrial {
         }
         cores = (Self.processorSeconds - before) / Self.length.inSeconds
         let size = format.map { "\($0.width)x\($0.height), " } ?? ""
-        let tenths = Double((rate.value * 100).rounded()) / 100
-        subject = "\(trial.encoder.preset) at \(size)\(tenths) fps"
+        subject = "\(trial.encoder.preset) at \(size)\(ChannelCheck.hundredths(rate.value)) fps"
     }
 
     /// The processor time that this process has used so far, in seconds.

@@ -118,9 +118,12 @@ struct ConfigurationKey {
     /// Keys whose values are mappings of names.
     static let mappings = ["renditions", "scenes", "overlays", "stingers"]
 
-    /// The words that may be keys in a configuration file, except `http` and the words that are keys only in its
-    /// mapping.
-    static let words = Set(
+    /// The words that may be keys in a configuration file.
+    static let words = wordsOutsideHTTP.union(
+        ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ConfigurationReader.tokenKeys)
+
+    /// The words that may be keys outside of the mapping `http`.
+    private static let wordsOutsideHTTP = Set(
         all.flatMap { $0.path.split(separator: ".").map(String.init) }
             + (AddressOption.ofInput + AddressOption.ofOutput).map(\.key)
             + SceneLayout.keys + SceneLayout.Inset.keys
@@ -128,7 +131,7 @@ struct ConfigurationKey {
             + ConfigurationReader.renditionOptions.map(\.key) + mappings
             + RunDownReader.keys + RunDownReader.segmentKeys + RunDownReader.transitionKeys
             + [
-                "channels", "log", "input", "inputs", "outputs", "address", "format", "verbose", "status",
+                "channels", "log", "http", "input", "inputs", "outputs", "address", "format", "verbose", "status",
             ])
 
     /// Flags that are not in ``all``, except `--input` and `--output`. The addresses of `--rtmp` and `--srt` are

@@ -35,6 +35,8 @@ extension ConfigurationReader {
     static let httpKeys = [
         "address", "socket", "tokens", "webhooks", "certificate", "key", "hosts", "basePath", "trustedProxies",
     ]
+    /// The keys of an entry in `tokens`.
+    static let tokenKeys = ["role", "token"]
     /// The keys of an entry in `webhooks`.
     static let webhookKeys = ["url", "secret", "events", "level", "tlsCa"]
 
@@ -47,7 +49,7 @@ extension ConfigurationReader {
                 switch entry.key {
                 case "role": token.role = scalar(entry.node, "\(name).role") ?? ""
                 case "token": token.token = scalar(entry.node, "\(name).token") ?? ""
-                default: unknown(entry, in: name, known: ["role", "token"])
+                default: unknown(entry, in: name, known: Self.tokenKeys)
                 }
             }
             http.tokens.append(token)

@@ -87,16 +87,17 @@ struct HostConfiguration {
         (self.path, self.channels, self.http, log) = (path, channels, http, reader.log)
     }
 
-    /// Returns a file name that both `channel` and one of `others` would use in the same directory; nil if there is no
-    /// such name.
+    /// Returns a name under which both `channel` and one of `others` would record in the same directory; nil if there is
+    /// no such name. Blocks on the disks, but not for ever.
     private static func recordedTwice(_ channel: ConfiguredChannel, _ others: [ConfiguredChannel]) -> String? {
-        let recording = channel.configuration.recording
-        for directory in [recording?.directory, recording?.also].compactMap(\.self) {
-            let taken = Set(others.flatMap { $0.configuration.recordedNames(in: directory) })
-            let twice = channel.configuration.recordedNames(in: directory).first { taken.contains($0) }
-            if let twice { return twice }
-        }
-        return nil
+        others.lazy.compactMap { channel.configuration.nameRecordedTwice(with: $0.configuration) }.first
+    }
+
+    /// Returns `runs` in the order of the channels in the configuration. `name` is the name of a run's channel; runs of
+    /// other channels come last.
+    func ordered<Run>(_ runs: [Run], by name: (Run) -> String) -> [Run] {
+        let places = Dictionary(channels.enumerated().map { ($1.name, $0) }, uniquingKeysWith: min)
+        return runs.sorted { places[name($0)] ?? .max < places[name($1)] ?? .max }
     }
 
     /// The maximum number of file descriptors that the outputs of all channels use together.

@@ -43,8 +43,9 @@ struct ControlAPI: Sendable {
         let errors: [String]?
     }
 
-    /// The time limit of a request by ``ask(_:_:_:)``. The slowest such requests start a recording or test an address.
-    private static let patience = Duration.seconds(40)
+    /// The usual time limit of a request by ``ask(_:_:_:within:)``. The slowest such requests start a recording, or test
+    /// an output with its backup.
+    static let patience = ChannelCheck.longest * 2 + Duration.seconds(10)
     private static let mostBytes = 32 << 20
 
     private let client: HTTPClient
@@ -59,14 +60,17 @@ struct ControlAPI: Sendable {
     }
 
     /// Sends a request with `method` for `path`, and returns the response. Throws ``Failure`` if relay refuses it, or
-    /// if no server answers.
-    func ask(_ method: String, _ path: String, _ body: (some Encodable)? = String?.none) async throws -> Answer {
+    /// if no server answers within `limit`.
+    func ask(
+        _ method: String, _ path: String, _ body: (some Encodable)? = String?.none,
+        within limit: Duration = ControlAPI.patience
+    ) async throws -> Answer {
         var bytes: [UInt8] = []
         if let body { bytes = Array(try JSONEncoder().encode(body)) }
         let answer: (head: HTTPClient.Head, body: [UInt8])
         do throws(OutputFailure) {
             answer = try await client.answer(
-                to: request(method, path, bytes), within: Self.patience, mostBytes: Self.mostBytes)
+                to: request(method, path, bytes), within: limit, mostBytes: Self.mostBytes)
         } catch {
             throw told(error)
         }

@@ -47,10 +47,13 @@ struct CtlReloadCommand: CtlSubcommand {
 
     private struct Reloaded: Decodable { let changedChannels: Int }
 
+    /// How long a reload may take. It waits up to 15 s for the end of each channel that it changes, one after the other.
+    private static let patience = Duration.seconds(600)
+
     @OptionGroup var options: CtlOptions
 
     func perform(_ api: ControlAPI) async throws {
-        try put(try await api.ask("POST", "/v1/reload"), as: Reloaded.self) {
+        try put(try await api.ask("POST", "/v1/reload", within: Self.patience), as: Reloaded.self) {
             $0.changedChannels == 1 ? "1 channel changed\n" : "\($0.changedChannels) channels changed\n"
         }
     }

@@ -16,7 +16,6 @@ struct MaskedConfiguration {
 
     private static let mask = "***"
     private static let keys = ConfigurationKey.words
-        .union(ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["http", "role", "token"])
     /// Keys whose values are entirely secret.
     private static let secretKeys: Set = ["token", "secret", "header"]
     /// The minimum length of a part of a masked text that is recorded as secret. Shorter parts are common words.

@@ -177,6 +177,7 @@ extension Host {
             stop(run)
         }
         for channel in file.channels where apply(channel) { changes += 1 }
+        state.withLock { $0.runs = file.ordered($0.runs, by: \.name) }
         logger.notice("the configuration file was read again", metadata: ["changed_channels": "\(changes)"])
         return changes
     }

@@ -27,11 +27,10 @@ enum PrintedText {
         return isAmbiguous ? quoted(text) : escaped(text)
     }
 
-    /// Returns the JSON `text` with escapes in place of the control characters outside of ASCII (RFC 8259, 7). Control
-    /// characters of ASCII remain: an encoder has escaped those below U+0020 in strings, and the line feeds between
-    /// values are needed.
+    /// Returns the JSON `text` with escapes in place of the control characters from U+007F on (RFC 8259, 7). Those below
+    /// U+0020 remain: an encoder has escaped them in strings, and the line feeds between values are needed.
     static func json(_ text: String) -> String {
-        replacing(in: text, where: { isControl($0) && !$0.isASCII }) { scalar in
+        replacing(in: text, where: { isControl($0) && $0.value >= 0x7F }) { scalar in
             let digits = String(scalar.value, radix: 16)
             return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
         }

@@ -124,7 +124,8 @@ extension StitchProject {
     private mutating func readOffset(_ node: ConfigurationNode, _ key: String) -> Duration? {
         guard let text = time(node, key) else { return nil }
         let isNegative = text.hasPrefix("-")
-        if let length = try? DurationText(parsing: String(text.drop { $0 == "-" })).duration, length <= .seconds(60) {
+        let digits = String(text.dropFirst(isNegative ? 1 : 0))
+        if let length = try? DurationText(parsing: digits).duration, length <= .seconds(60) {
             return isNegative ? .zero - length : length
         }
         fault(node.mark, key, "It is a length of time of at most 60s, such as 40ms or -0.1.")

@@ -63,8 +63,9 @@ static const int relay_eventfd_cloexec = EFD_CLOEXEC;
 // mallopt(3). Its parameters are macros of a header that Swift's Glibc module does not contain. Returns 0 on failure.
 static inline int relay_limit_malloc_arenas(int count) { return mallopt(M_ARENA_MAX, count); }
 
-// sched_getaffinity(2), with the mask as an array of bytes.
+// sched_getaffinity(2) and sched_setaffinity(2), with the mask as an array of words. Only tests set a mask.
 extern int sched_getaffinity(pid_t process, size_t size, unsigned long *mask);
+extern int sched_setaffinity(pid_t process, size_t size, const unsigned long *mask);
 
 /// The number of cores that this process may use, as `taskset` and `cpuset` set it; 1 if it cannot be determined.
 static inline int relay_usable_cores(void) {
