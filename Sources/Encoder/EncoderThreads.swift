@@ -2,19 +2,25 @@
 
 internal import CX264
 internal import Glibc
+internal import Synchronization
 
 /// The threads that x264 created for one session. They live as long as the session.
 struct EncoderThreads: Sendable {
+    /// Locked while a session is being opened, so that x264 creates no threads of another session meanwhile.
+    private static let opening = Mutex<Void>(())
+
     private let clocks: [clockid_t]
 
-    /// Runs `open`, and finds the threads that x264 has created during this call. They are found by the name that
-    /// relay's C code for x264 gives them. If another session is opened at the same time, its threads can be among
-    /// them.
-    static func made<R>(by open: () -> R) -> (R, EncoderThreads) {
-        let before = Set(named())
-        let result = open()
-        let made = named().filter { !before.contains($0) }
-        return (result, EncoderThreads(clocks: made.map(clock)))
+    /// Runs `open`, which opens one session, and finds the threads that x264 has created during this call. They are
+    /// found by the name that relay's C code for x264 gives them. Waits while another thread opens a session, which
+    /// takes some milliseconds.
+    static func made(by open: () -> Void) -> EncoderThreads {
+        opening.withLock { _ in
+            let before = Set(named())
+            open()
+            let made = named().filter { !before.contains($0) }
+            return EncoderThreads(clocks: made.map(clock))
+        }
     }
 
     /// CPU time that the threads have used so far, in seconds. Any thread can read it.
