@@ -3,8 +3,7 @@
 internal import Glibc
 
 /// The encoder's counters for an operator. They do not decrease, so the difference between two snapshots divided by the
-/// time between them is a rate. There is one exception: when a broken x264 session is replaced, ``threadSeconds``
-/// starts again at 0.
+/// time between them is a rate.
 package struct EncoderStatus: Sendable, Codable {
     /// Number of input frames.
     package var framesIn: Int64 = 0
@@ -22,7 +21,7 @@ package struct EncoderStatus: Sendable, Codable {
     package var refusedFrames: Int64 = 0
     /// CPU time that the calling thread, such as the program's, has spent in the encoders, in seconds.
     package var callerSeconds: Double = 0
-    /// CPU time of x264's own threads, in seconds.
+    /// CPU time of x264's own threads, in seconds, including those of broken sessions that were replaced.
     package var threadSeconds: Double = 0
     /// CPU time of the whole process, in seconds.
     package var processSeconds: Double = 0

@@ -56,3 +56,27 @@ struct EncoderThreads: Sendable {
         return String(decoding: line.prefix { $0 != 0 && $0 != 10 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }
+
+/// CPU time of x264's threads: those of the present session and of the sessions that it has replaced. Any thread can
+/// read it.
+final class EncoderThreadTime: Sendable {
+    private struct State: Sendable {
+        /// CPU time of the threads of the replaced sessions, in seconds.
+        var ended = 0.0
+        var threads: EncoderThreads
+    }
+
+    private let state: Mutex<State>
+
+    /// Counts the time of `threads`, those of the first session.
+    init(_ threads: EncoderThreads) { state = Mutex(State(threads: threads)) }
+
+    /// The time so far, in seconds. It never decreases.
+    var seconds: Double { state.withLock { $0.ended + $0.threads.seconds } }
+
+    /// Counts the time of `threads`, those of a session that replaces the present one, from now on. To be called before
+    /// the present session is released, because the time of its threads can be read only while they exist.
+    func replace(with threads: EncoderThreads) {
+        state.withLock { $0 = State(ended: $0.ended + $0.threads.seconds, threads: threads) }
+    }
+}

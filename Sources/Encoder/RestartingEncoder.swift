@@ -32,6 +32,8 @@ final class RestartingEncoder {
 
     private let make: Maker
     private(set) var session: any VideoCoding
+    /// CPU time of the threads of all sessions.
+    let threadTime: EncoderThreadTime
     /// Whether the next frame must be a keyframe, because a refused frame should have been one.
     private var owesKeyframe = false
     private var refusedInARow = 0
@@ -41,7 +43,9 @@ final class RestartingEncoder {
     /// Opens the first session with `make`, which also opens each later session; throws if that fails.
     init(_ make: @escaping Maker) throws(EncoderError) {
         self.make = make
-        session = try make(nil)
+        let session = try make(nil)
+        self.session = session
+        threadTime = EncoderThreadTime(session.threads)
     }
 
     /// Opens an x264 session; throws if x264 refuses.
@@ -62,9 +66,16 @@ final class RestartingEncoder {
             refused = (refused.frames + 1, error)
             (owesKeyframe, refusedInARow) = (isForced, refusedInARow + 1)
             if refusedInARow >= Self.mostRefusals { throw error }
-            if session.isBroken { session = try make(session.description) }
+            if session.isBroken { try replaceSession() }
             return nil
         }
+    }
+
+    /// Opens a session, and releases the present one.
+    private func replaceSession() throws(EncoderError) {
+        let next = try make(session.description)
+        threadTime.replace(with: next.threads)
+        session = next
     }
 
     /// Returns the packet of a frame that the encoder still holds; nil if the encoder holds no more frames.

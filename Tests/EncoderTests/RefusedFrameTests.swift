@@ -154,6 +154,23 @@ struct RefusedFrameTests {
         #expect(encoder.refused.frames == 1)
     }
 
+    @Test("If a new x264 session continues after a failure, the CPU time of the encoder's threads does not decrease")
+    func threadTime() throws {
+        let format = VideoFormat(width: 64, height: 48, frameRate: Self.rate)
+        let encoder = try RestartingEncoder { (before) throws(EncoderError) in
+            BreakingSession(try X264Encoder(settings: EncoderSettings(), format: format, like: before), at: 30)
+        }
+        var seconds = 0.0
+        for index in Int64(0)..<40 {
+            _ = try encoder.encode(frame(index), at: index, forceKeyframe: false)
+            let now = encoder.threadTime.seconds
+            #expect(now >= seconds, "at frame \(index)")
+            seconds = now
+        }
+        // With one thread x264 runs in the caller's.
+        #expect(encoder.session.parallelism == 1 || seconds > 0)
+    }
+
     @Test("An x264 session that refuses every frame fails after a certain number of frames")
     func videoForEver() throws {
         let session = try session()
