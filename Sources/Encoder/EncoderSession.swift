@@ -72,13 +72,16 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
     package func encode(_ frame: VideoFrame, at index: Int64) throws {
         let isForced = schedule.withLock { $0.isKeyframeDue(at: FrameIndex(index)) }
         let started = ThreadTime.current
-        let (packet, refused) = try codecs.withLock { codecs in
-            (try codecs.video.encode(frame, at: index, forceKeyframe: isForced), codecs.video.refused)
+        let (packet, refused, forced) = try codecs.withLock { codecs in
+            (
+                try codecs.video.encode(frame, at: index, forceKeyframe: isForced), codecs.video.refused,
+                codecs.video.forcedKeyframes
+            )
         }
         let spent = ThreadTime.current - started
         counters.withLock { counters in
             counters.framesIn += 1
-            counters.forcedKeyframes += isForced ? 1 : 0
+            counters.forcedKeyframes = forced
             counters.callerSeconds += spent
         }
         if let reason = refused.reason { count(refused.frames, .video, reason) }

@@ -15,7 +15,8 @@ package struct EncoderStatus: Sendable, Codable {
     package var audioBytes: Int64 = 0
     /// Number of IDR frames in the output.
     package var keyframes = 0
-    /// Number of input frames that x264 was told to encode as IDR frames, because of a request.
+    /// Number of input frames that x264 has encoded as IDR frames because of a request. If it refuses such a frame, the
+    /// next frame is encoded as an IDR frame instead, and counted.
     package var forcedKeyframes = 0
     /// Number of video and audio frames that the encoders refused; these frames are missing from the output.
     package var refusedFrames: Int64 = 0

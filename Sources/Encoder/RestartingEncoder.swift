@@ -37,6 +37,8 @@ final class RestartingEncoder {
     /// Whether the next frame must be a keyframe, because a refused frame should have been one.
     private var owesKeyframe = false
     private var refusedInARow = 0
+    /// Number of frames that the encoder has encoded as keyframes because it was told to.
+    private(set) var forcedKeyframes = 0
     /// The number of refused frames, and the reason for the last refusal.
     private(set) var refused: (frames: Int64, reason: EncoderError?) = (0, nil)
 
@@ -61,6 +63,7 @@ final class RestartingEncoder {
         do throws(EncoderError) {
             let packet = try session.encode(frame, at: index, forceKeyframe: isForced)
             (owesKeyframe, refusedInARow) = (false, 0)
+            forcedKeyframes += isForced ? 1 : 0
             return packet
         } catch {
             refused = (refused.frames + 1, error)

@@ -102,7 +102,10 @@ struct RefusedFrameTests {
     func videoRefused() throws {
         let session = try session()
         session.requestKeyframe(at: Self.rate.timeBase.rescale(20, to: .nanoseconds))
-        for index in Int64(0)..<50 { try session.encode(frame(index, isNarrow: index == 20), at: index) }
+        for index in Int64(0)..<50 {
+            try session.encode(frame(index, isNarrow: index == 20), at: index)
+            #expect(session.status.forcedKeyframes == (index > 20 ? 1 : 0))
+        }
         try session.finish()
         let video = sink.of(.video)
         #expect(video.map(\.pts).sorted() == (0..<50).filter { $0 != 20 })
