@@ -31,7 +31,7 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
     private let counters = Mutex(EncoderStatus())
     /// Number of refused frames counted so far, by track.
     private let refused = Mutex<[TrackKind: Int64]>([:])
-    private let threads: Mutex<EncoderThreads>
+    private let threadTime: EncoderThreadTime
     private let sink: any PacketSink
     private let logger: Logger
 
@@ -51,7 +51,7 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
         let audioEncoder = try AACEncoder(format: audio, bitrate: settings.audioBitrate)
         description = StreamDescription(video: videoEncoder.session.description, audio: audioEncoder.description)
         delayInFrames = videoEncoder.session.delay
-        threads = Mutex(videoEncoder.session.threads)
+        threadTime = videoEncoder.threadTime
         counters.withLock { [parallelism = videoEncoder.session.parallelism] counters in
             counters.threads = parallelism
             counters.cores = Int(relay_usable_cores())
@@ -72,22 +72,19 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
     package func encode(_ frame: VideoFrame, at index: Int64) throws {
         let isForced = schedule.withLock { $0.isKeyframeDue(at: FrameIndex(index)) }
         let started = ThreadTime.current
-        let (packet, refused, used) = try codecs.withLock { codecs in
+        let (packet, refused, forced) = try codecs.withLock { codecs in
             (
                 try codecs.video.encode(frame, at: index, forceKeyframe: isForced), codecs.video.refused,
-                codecs.video.session.threads
+                codecs.video.forcedKeyframes
             )
         }
         let spent = ThreadTime.current - started
         counters.withLock { counters in
             counters.framesIn += 1
-            counters.forcedKeyframes += isForced ? 1 : 0
+            counters.forcedKeyframes = forced
             counters.callerSeconds += spent
         }
-        if let reason = refused.reason {
-            threads.withLock { $0 = used }
-            count(refused.frames, .video, reason)
-        }
+        if let reason = refused.reason { count(refused.frames, .video, reason) }
         if let packet { emit(packet) }
     }
 
@@ -122,7 +119,7 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
     /// A snapshot for status and metrics.
     package var status: EncoderStatus {
         var status = counters.withLock { $0 }
-        status.threadSeconds = threads.withLock { $0.seconds }
+        status.threadSeconds = threadTime.seconds
         status.processSeconds = ThreadTime.process
         return status
     }

@@ -3,8 +3,7 @@
 internal import Glibc
 
 /// The encoder's counters for an operator. They do not decrease, so the difference between two snapshots divided by the
-/// time between them is a rate. There is one exception: when a broken x264 session is replaced, ``threadSeconds``
-/// starts again at 0.
+/// time between them is a rate.
 package struct EncoderStatus: Sendable, Codable {
     /// Number of input frames.
     package var framesIn: Int64 = 0
@@ -16,13 +15,14 @@ package struct EncoderStatus: Sendable, Codable {
     package var audioBytes: Int64 = 0
     /// Number of IDR frames in the output.
     package var keyframes = 0
-    /// Number of input frames that x264 was told to encode as IDR frames, because of a request.
+    /// Number of input frames that x264 has encoded as IDR frames because of a request. If it refuses such a frame, the
+    /// next frame is encoded as an IDR frame instead, and counted.
     package var forcedKeyframes = 0
     /// Number of video and audio frames that the encoders refused; these frames are missing from the output.
     package var refusedFrames: Int64 = 0
     /// CPU time that the calling thread, such as the program's, has spent in the encoders, in seconds.
     package var callerSeconds: Double = 0
-    /// CPU time of x264's own threads, in seconds.
+    /// CPU time of x264's own threads, in seconds, including those of broken sessions that were replaced.
     package var threadSeconds: Double = 0
     /// CPU time of the whole process, in seconds.
     package var processSeconds: Double = 0

@@ -2,19 +2,25 @@
 
 internal import CX264
 internal import Glibc
+internal import Synchronization
 
 /// The threads that x264 created for one session. They live as long as the session.
 struct EncoderThreads: Sendable {
+    /// Locked while a session is being opened, so that x264 creates no threads of another session meanwhile.
+    private static let opening = Mutex<Void>(())
+
     private let clocks: [clockid_t]
 
-    /// Runs `open`, and finds the threads that x264 has created during this call. They are found by the name that
-    /// relay's C code for x264 gives them. If another session is opened at the same time, its threads can be among
-    /// them.
-    static func made<R>(by open: () -> R) -> (R, EncoderThreads) {
-        let before = Set(named())
-        let result = open()
-        let made = named().filter { !before.contains($0) }
-        return (result, EncoderThreads(clocks: made.map(clock)))
+    /// Runs `open`, which opens one session, and finds the threads that x264 has created during this call. They are
+    /// found by the name that relay's C code for x264 gives them. Waits while another thread opens a session, which
+    /// takes some milliseconds.
+    static func made(by open: () -> Void) -> EncoderThreads {
+        opening.withLock { _ in
+            let before = Set(named())
+            open()
+            let made = named().filter { !before.contains($0) }
+            return EncoderThreads(clocks: made.map(clock))
+        }
     }
 
     /// CPU time that the threads have used so far, in seconds. Any thread can read it.
@@ -48,5 +54,29 @@ struct EncoderThreads: Sendable {
         var line = [CChar](repeating: 0, count: 64)
         guard fgets(&line, Int32(line.count), file) != nil else { return nil }
         return String(decoding: line.prefix { $0 != 0 && $0 != 10 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}
+
+/// CPU time of x264's threads: those of the present session and of the sessions that it has replaced. Any thread can
+/// read it.
+final class EncoderThreadTime: Sendable {
+    private struct State: Sendable {
+        /// CPU time of the threads of the replaced sessions, in seconds.
+        var ended = 0.0
+        var threads: EncoderThreads
+    }
+
+    private let state: Mutex<State>
+
+    /// Counts the time of `threads`, those of the first session.
+    init(_ threads: EncoderThreads) { state = Mutex(State(threads: threads)) }
+
+    /// The time so far, in seconds. It never decreases.
+    var seconds: Double { state.withLock { $0.ended + $0.threads.seconds } }
+
+    /// Counts the time of `threads`, those of a session that replaces the present one, from now on. To be called before
+    /// the present session is released, because the time of its threads can be read only while they exist.
+    func replace(with threads: EncoderThreads) {
+        state.withLock { $0 = State(ended: $0.ended + $0.threads.seconds, threads: threads) }
     }
 }

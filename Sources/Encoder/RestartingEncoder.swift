@@ -32,16 +32,22 @@ final class RestartingEncoder {
 
     private let make: Maker
     private(set) var session: any VideoCoding
+    /// CPU time of the threads of all sessions.
+    let threadTime: EncoderThreadTime
     /// Whether the next frame must be a keyframe, because a refused frame should have been one.
     private var owesKeyframe = false
     private var refusedInARow = 0
+    /// Number of frames that the encoder has encoded as keyframes because it was told to.
+    private(set) var forcedKeyframes = 0
     /// The number of refused frames, and the reason for the last refusal.
     private(set) var refused: (frames: Int64, reason: EncoderError?) = (0, nil)
 
     /// Opens the first session with `make`, which also opens each later session; throws if that fails.
     init(_ make: @escaping Maker) throws(EncoderError) {
         self.make = make
-        session = try make(nil)
+        let session = try make(nil)
+        self.session = session
+        threadTime = EncoderThreadTime(session.threads)
     }
 
     /// Opens an x264 session; throws if x264 refuses.
@@ -57,14 +63,22 @@ final class RestartingEncoder {
         do throws(EncoderError) {
             let packet = try session.encode(frame, at: index, forceKeyframe: isForced)
             (owesKeyframe, refusedInARow) = (false, 0)
+            forcedKeyframes += isForced ? 1 : 0
             return packet
         } catch {
             refused = (refused.frames + 1, error)
             (owesKeyframe, refusedInARow) = (isForced, refusedInARow + 1)
             if refusedInARow >= Self.mostRefusals { throw error }
-            if session.isBroken { session = try make(session.description) }
+            if session.isBroken { try replaceSession() }
             return nil
         }
+    }
+
+    /// Opens a session, and releases the present one.
+    private func replaceSession() throws(EncoderError) {
+        let next = try make(session.description)
+        threadTime.replace(with: next.threads)
+        session = next
     }
 
     /// Returns the packet of a frame that the encoder still holds; nil if the encoder holds no more frames.

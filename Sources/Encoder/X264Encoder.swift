@@ -47,7 +47,8 @@ final class X264Encoder: VideoCoding {
         let log = UnsafeMutablePointer<relay_x264_log>.allocate(capacity: 1)
         log.initialize(to: relay_x264_log())
         relay_x264_capture_log(&param, log)
-        let (opened, threads) = EncoderThreads.made { relay_x264_encoder_open(&param) }
+        var opened: OpaquePointer?
+        let threads = EncoderThreads.made { opened = relay_x264_encoder_open(&param) }
         guard let handle = opened else {
             let said = Self.text(log)
             log.deallocate()

@@ -71,6 +71,19 @@ struct EncoderStatusTests {
         #expect(status.processSeconds >= status.threadSeconds + status.callerSeconds)
         try session.finish()
     }
+
+    @Test("Sessions that are opened at the same time do not count one another's threads")
+    func openedTogether() async throws {
+        let (settings, format) = (EncoderSettings(), VideoFormat(width: 640, height: 360, frameRate: FrameRate(30)))
+        let alone = try X264Encoder(settings: settings, format: format).threads.count
+        let counts = try await withThrowingTaskGroup(of: Int.self) { group -> [Int] in
+            for _ in 0..<8 { group.addTask { try X264Encoder(settings: settings, format: format).threads.count } }
+            var counts: [Int] = []
+            for try await count in group { counts.append(count) }
+            return counts
+        }
+        #expect(counts == Array(repeating: alone, count: 8))
+    }
 }
 
 private final class Discarding: PacketSink {

@@ -102,7 +102,10 @@ struct RefusedFrameTests {
     func videoRefused() throws {
         let session = try session()
         session.requestKeyframe(at: Self.rate.timeBase.rescale(20, to: .nanoseconds))
-        for index in Int64(0)..<50 { try session.encode(frame(index, isNarrow: index == 20), at: index) }
+        for index in Int64(0)..<50 {
+            try session.encode(frame(index, isNarrow: index == 20), at: index)
+            #expect(session.status.forcedKeyframes == (index > 20 ? 1 : 0))
+        }
         try session.finish()
         let video = sink.of(.video)
         #expect(video.map(\.pts).sorted() == (0..<50).filter { $0 != 20 })
@@ -152,6 +155,23 @@ struct RefusedFrameTests {
         #expect(video.filter(\.isKeyframe).map(\.pts) == [0, 31])
         #expect(video.allSatisfy { $0.description === description })
         #expect(encoder.refused.frames == 1)
+    }
+
+    @Test("If a new x264 session continues after a failure, the CPU time of the encoder's threads does not decrease")
+    func threadTime() throws {
+        let format = VideoFormat(width: 64, height: 48, frameRate: Self.rate)
+        let encoder = try RestartingEncoder { (before) throws(EncoderError) in
+            BreakingSession(try X264Encoder(settings: EncoderSettings(), format: format, like: before), at: 30)
+        }
+        var seconds = 0.0
+        for index in Int64(0)..<40 {
+            _ = try encoder.encode(frame(index), at: index, forceKeyframe: false)
+            let now = encoder.threadTime.seconds
+            #expect(now >= seconds, "at frame \(index)")
+            seconds = now
+        }
+        // With one thread x264 runs in the caller's.
+        #expect(encoder.session.parallelism == 1 || seconds > 0)
     }
 
     @Test("An x264 session that refuses every frame fails after a certain number of frames")

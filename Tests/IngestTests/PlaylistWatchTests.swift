@@ -190,6 +190,11 @@ struct PlaylistWatchTests {
         let (old, new) = ("#EXT-X-MAP:URI=\"a.mp4\"\n" + segment, "#EXT-X-MAP:URI=\"b.mp4\"\n" + segment)
         #expect(try begin(old + segment + new + segment) == 2)
         #expect(try begin(old + new + old + new) == 3)
+        // The section of this list stays the same, and only that of the audio changes.
+        let discontinuity = "#EXT-X-DISCONTINUITY\n"
+        #expect(try begin(old + segment + discontinuity + segment + segment) == 2)
+        #expect(try begin(old + new + discontinuity + segment + segment) == 2)
+        #expect(try begin("#EXT-X-DISCONTINUITY-SEQUENCE:3\n" + discontinuity + old + segment) == -1)
         // No change is listed yet, or the section has no segment yet.
         #expect(try begin(old + segment) == -1)
         #expect(try begin(old + segment + "#EXT-X-MAP:URI=\"b.mp4\"\n") == -1)

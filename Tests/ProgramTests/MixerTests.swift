@@ -326,6 +326,19 @@ struct MixerTests {
         #expect(20 * log10(worst) < -1, "\(20 * log10(worst)) dBTP")
     }
 
+    @Test("A loud tone near 20 kHz is limited to -1 dBTP, wherever its samples are", arguments: [0, 0.15, 0.3, 0.45])
+    func limitedHigh(phase: Double) {
+        let feeds = [feed(19_200, level: 0.7, phase: phase), feed(19_200, level: 0.7, phase: phase)]
+        let samples = mix(20) { _ in feeds.map { .init(feed: $0, isHeard: true) } }
+        // These samples are whole periods of the tone, so the sums give its amplitude.
+        let (sine, cosine) = (19_200..<28_800).reduce((0.0, 0.0)) { sums, index in
+            let angle = 2 * .pi * 19_200 * Double(index) / 48_000
+            return (sums.0 + Double(samples[index]) * sin(angle), sums.1 + Double(samples[index]) * cos(angle))
+        }
+        let level = 20 * log10(hypot(sine, cosine) / 4800)
+        #expect(level < -1, "\(level) dBTP")
+    }
+
     @Test("An audio meter shows the peak, and falls by 20 dB per second")
     func meter() {
         let source = Bus()

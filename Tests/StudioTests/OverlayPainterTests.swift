@@ -40,4 +40,17 @@ struct OverlayPainterTests {
             }
         }
     }
+
+    @Test(
+        "If the program's pixels are not square, an image keeps its shape on the screen, whatever its size",
+        arguments: [("", 143, 100), ("#width=0.2", 144, 101), ("#height=0.25", 206, 144)])
+    func anamorphic(options: String, width: Int, height: Int) throws {
+        let directory = try TemporaryDirectory()
+        try directory.write([UInt8](), to: "logo.png")
+        let overlay = try OverlaySpecification("logo=image:\(directory.path("logo.png"))\(options)")
+        let format = VideoFormat(
+            width: 720, height: 576, frameRate: FrameRate(25), sampleAspectRatio: SampleAspectRatio(16, 11))
+        let size = OverlayPainter(format: format).size(of: overlay, width: 208, height: 100)
+        #expect(size.width == width && size.height == height, "\(size)")
+    }
 }

@@ -4,8 +4,9 @@ internal import Glibc
 
 extension RecordDirectory {
     /// Whether the directories `one` and `other` are the same, or one of them is in the other. Symbolic links, `..` and
-    /// directories that are mounted at several places are followed. The directories need not exist. Blocks on the
-    /// disks.
+    /// directories that are mounted at several places are followed. But if a directory in one of them is itself mounted
+    /// at another place, and the other is that place or in it, this is not recognized: the directories above a mount
+    /// point are not those above the mounted directory. The directories need not exist. Blocks on the disks.
     package static func areNested(_ one: String, _ other: String) -> Bool {
         let (one, other) = (real(one), real(other))
         return isWithin(one, other) || isWithin(other, one)

@@ -5,8 +5,11 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// Checks that the channels produce media. Each channel must have produced frames or packets within the last 3 seconds,
-/// unless it has ended as intended.
+/// Checks that the channels produce media: each channel must produce new frames or packets, unless it has ended as
+/// intended.
+///
+/// Progress is noticed only when a check is made. A channel that has stopped is reported by the first check that is
+/// made at least 3 seconds after another check has found its last frame or packet. Until then it counts as moving.
 final class Readiness: Sendable {
     private struct Look {
         var units: Int64

@@ -20,6 +20,8 @@ struct PlaylistHead: Sendable, Hashable {
     private(set) var end: Int64?
     /// The initialization sections of the segments (4.3.2.5), in the order of the playlist.
     private var sections: [Section] = []
+    /// The media sequence numbers of the segments in front of which the playlist has a discontinuity (4.3.2.3).
+    private var discontinuities: [Int64] = []
 
     /// An initialization section, as it is listed.
     private struct Section: Sendable, Hashable {
@@ -39,6 +41,7 @@ struct PlaylistHead: Sendable, Hashable {
         for line in lines {
             first = Self.value(of: "#EXT-X-MEDIA-SEQUENCE:", in: line).flatMap { Int64($0) } ?? first
             if line.hasPrefix("#EXTINF:") { segments += 1 }
+            if line == "#EXT-X-DISCONTINUITY" { discontinuities.append(first &+ segments) }
             if let section = Self.section(in: line, before: first &+ segments), !repeats(section) {
                 sections.append(section)
             }
@@ -62,12 +65,14 @@ struct PlaylistHead: Sendable, Hashable {
         return Int(exactly: section.first &- first)
     }
 
-    /// The number of segments in front of the last change to another initialization section; nil if all segments need
-    /// the same section. All media playlists of an input change at the same segments, but each media playlist names its
-    /// own sections.
+    /// The number of segments in front of the last change to another initialization section, or in front of the last
+    /// discontinuity if that comes later; nil if the playlist has neither. All media playlists of an input change at
+    /// the same segments, but each media playlist names its own sections. A media playlist whose section stays the same
+    /// while that of another changes has a discontinuity there, as the other has (6.2.4).
     var segmentsBeforeLastChange: Int? {
-        guard let end, let section = sections.last(where: { $0.first > first && $0.first < end }) else { return nil }
-        return Int(exactly: section.first &- first)
+        guard let end else { return nil }
+        let changes = (sections.map(\.first) + discontinuities).filter { $0 > first && $0 < end }
+        return changes.max().flatMap { Int(exactly: $0 &- first) }
     }
 
     /// Whether `reference` can mean the resource at `url`. `./` and `../` at the beginning of a relative reference are

@@ -11,8 +11,9 @@ internal import Media
 /// too loud causes a click.
 struct Limiter {
     /// The highest permitted amplitude. It is lower than -1 dBTP, because four times oversampling can underestimate a
-    /// peak between samples. The difference is the maximum of this error for signals below 16 kHz.
-    static let ceiling: Float = 0.86
+    /// peak between samples: for signals below 20 kHz by up to 0.47 dB, the factor cos(20/192 Pi) at 48 kHz (ITU-R
+    /// BS.1770-4, annex 2). So the amplitude is at most 0.844.
+    static let ceiling: Float = 0.84
     /// The gain falls linearly to the value that a peak needs over this many samples: 5 ms at 48 kHz.
     private static let window = 240
     /// By how much the gain rises with each sample. It rises from 0 to 1 within 200 ms at 48 kHz.

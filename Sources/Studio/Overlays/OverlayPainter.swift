@@ -40,14 +40,14 @@ struct OverlayPainter: Sendable {
         (Int((overlay.x * Double(format.width)).rounded()), Int((overlay.y * Double(format.height)).rounded()))
     }
 
-    /// The size of an overlay's image in the program's pixels. If the overlay has a width or a height, the image keeps
-    /// its aspect ratio on the screen, even if the program's pixels are not square.
-    private func size(of overlay: OverlaySpecification, width: Int, height: Int) -> (width: Int, height: Int) {
+    /// The size of an overlay's image in the program's pixels. The image keeps its aspect ratio on the screen, even if
+    /// the program's pixels are not square: without a size of the overlay, it then has its own height.
+    func size(of overlay: OverlaySpecification, width: Int, height: Int) -> (width: Int, height: Int) {
         let pixel = Double(format.sampleAspectRatio.horizontal) / Double(format.sampleAspectRatio.vertical)
         let shape = Double(width) / Double(height) / pixel
         let (columns, rows) =
             switch overlay.size {
-            case .natural: (Double(width), Double(height))
+            case .natural: (Double(height) * shape, Double(height))
             case .width(let part): (part * Double(format.width), part * Double(format.width) / shape)
             case .height(let part): (part * Double(format.height) * shape, part * Double(format.height))
             }

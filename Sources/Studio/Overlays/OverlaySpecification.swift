@@ -20,7 +20,7 @@ package struct OverlaySpecification: Sendable, Equatable {
     enum Size: Sendable, Equatable {
         case width(Double)
         case height(Double)
-        /// The image's own size.
+        /// The image's own size, or its own height if the program's pixels are not square.
         case natural
     }
 
