@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LibAV
+
 /// Why an input cannot be used. The description of each case is one sentence without secrets.
 package enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The input does not exist, does not answer, or is not media.
@@ -36,6 +38,13 @@ package enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
         case .cannotLoop(let input, let reason): "The input \(input) cannot be repeated: \(reason)."
         case .invalidOption(let input, let reason): "The input \(input) cannot be used as asked: \(reason)."
         }
+    }
+
+    /// The error of the input named `input`, whose decoder cannot be made, or fails, because of `failure`.
+    static func decoding(_ input: String, _ failure: AVFailure) -> IngestError {
+        failure.isMissingLibrary
+            ? .missingLibrary(input: input, reason: failure.message)
+            : .cannotBeDecoded(input: input, reason: failure.message)
     }
 
     /// Whether opening the input again would always fail with the same error.

@@ -74,7 +74,7 @@ final class SourceReader {
                         monitor: monitor, subject: subject)
                 }
         } catch {
-            throw IngestError.cannotBeDecoded(input: input.name, reason: error.message)
+            throw IngestError.decoding(input.name, error)
         }
         timeline.begin(at: start, rate: format.timeBase)
         input.demuxer.select(Set([video?.decoder.stream.index, audio?.decoder.stream.index].compactMap(\.self)))
@@ -135,10 +135,7 @@ final class SourceReader {
             case .advanced: continue
             case .blocked: monitor.waitForRoom(in: sink)
             case .needsPacket(let track): fetch(for: track)
-            case .failed(let failure):
-                throw failure.isMissingLibrary
-                    ? IngestError.missingLibrary(input: input.name, reason: failure.message)
-                    : IngestError.cannotBeDecoded(input: input.name, reason: failure.message)
+            case .failed(let failure): throw IngestError.decoding(input.name, failure)
             case .ended:
                 if let failure { throw IngestError.unreadable(input: input.name, reason: failure.message) }
                 guard loops, input.demuxer.transportStream == nil else { return }
