@@ -28,6 +28,8 @@ final class SourceReader {
     private let loops: Bool
     private let video: VideoTrack?
     private let audio: AudioTrack?
+    /// The wanted tracks that the input lacks.
+    private let missing: [TrackKind]
     private let rate: TimeBase
     private var timeline: SourceTimeline
     /// The requested time of the first frame, in ticks of the video. Frames that are earlier by more than half a frame
@@ -53,6 +55,10 @@ final class SourceReader {
         self.loops = loops
         let format = wantedAudio ?? .program
         rate = format.timeBase
+        var missing: [TrackKind] = []
+        if wantedVideo != nil, input.video == nil { missing.append(.video) }
+        if wantedAudio != nil, input.audio == nil { missing.append(.audio) }
+        self.missing = missing
         let subject = input.name
         do throws(AVFailure) {
             if let wantedVideo, let stream = input.video {
@@ -74,7 +80,7 @@ final class SourceReader {
                         monitor: monitor, subject: subject)
                 }
         } catch {
-            throw IngestError.cannotBeDecoded(input: input.name, reason: error.message)
+            throw IngestError.decoding(input.name, error)
         }
         timeline.begin(at: start, rate: format.timeBase)
         input.demuxer.select(Set([video?.decoder.stream.index, audio?.decoder.stream.index].compactMap(\.self)))
@@ -128,17 +134,17 @@ final class SourceReader {
     /// Delivers until the input ends or the source is stopped. In a file whose coding changes, the method also returns
     /// after each round of a loop. Blocks.
     func run() throws(IngestError) {
-        if video == nil { sink.end(.video) }
-        if audio == nil { sink.end(.audio) }
+        if video == nil, !awaited.contains(.video) { sink.end(.video) }
+        if audio == nil, !awaited.contains(.audio) { sink.end(.audio) }
+        markAwaited()
         while !monitor.isStopped {
             switch step() {
             case .advanced: continue
-            case .blocked: monitor.waitForRoom(in: sink)
+            case .blocked:
+                markAwaited()
+                monitor.waitForRoom(in: sink)
             case .needsPacket(let track): fetch(for: track)
-            case .failed(let failure):
-                throw failure.isMissingLibrary
-                    ? IngestError.missingLibrary(input: input.name, reason: failure.message)
-                    : IngestError.cannotBeDecoded(input: input.name, reason: failure.message)
+            case .failed(let failure): throw IngestError.decoding(input.name, failure)
             case .ended:
                 if let failure { throw IngestError.unreadable(input: input.name, reason: failure.message) }
                 guard loops, input.demuxer.transportStream == nil else { return }
@@ -159,7 +165,7 @@ final class SourceReader {
                 giveUp(audio, failure)
                 progress = .ended
             }
-            if case .ended = progress, !continues, failure == nil { sink.end(.audio) }
+            if case .ended = progress { end(.audio) }
             note(progress, of: .audio, in: &result)
         }
         let audioFinished = audio?.isFinished ?? true
@@ -181,10 +187,22 @@ final class SourceReader {
             firstWanted = nil
             return (timeline.place(pts), timeline.frameDuration)
         }
-        // After a read error, the track does not end here: `run()` throws the error, so that it is reported before the
-        // track ends.
-        if case .ended = progress, !continues, failure == nil { sink.end(.video) }
+        if case .ended = progress { end(.video) }
         return progress
+    }
+
+    /// The wanted tracks that the input lacks, but that later parts of a file can have whose coding changes.
+    private var awaited: [TrackKind] { input.demuxer.transportStream == nil ? [] : missing }
+
+    /// Tells the sink that nothing of the ``awaited`` tracks comes for now, so that the program does not wait for them.
+    private func markAwaited() { for track in awaited { sink.markStarved(track) } }
+
+    /// Ends `track` in the sink, and the tracks that the input lacks, unless media of this source follows. After a read
+    /// error no track ends here: ``run()`` throws the error, so that it is reported before the track ends.
+    private func end(_ track: TrackKind) {
+        if continues || failure != nil { return }
+        for track in missing { sink.end(track) }
+        sink.end(track)
     }
 
     /// Continues with video and without audio. In a loop, ``step()`` then tells the sink not to wait for audio.

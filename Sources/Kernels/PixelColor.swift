@@ -83,21 +83,13 @@ package struct PixelColor: Sendable, Hashable {
 
 /// Converts RGB colors to YCbCr samples (ITU-T H.273, 8.3, equations 38 to 40 and the equations for the two ranges).
 struct ColorMatrix {
-    private let red: Double
-    private let blue: Double
+    private let weights: LumaWeights
     private let lumaOffset: Double
     private let lumaScale: Double
     private let chromaScale: Double
 
     init(_ description: ColorDescription) {
-        (red, blue) =
-            switch description.matrix {
-            case 4: (0.30, 0.11)
-            case 5, 6: (0.299, 0.114)
-            case 7: (0.212, 0.087)
-            case 9, 10: (0.2627, 0.0593)
-            default: (0.2126, 0.0722)
-            }
+        weights = LumaWeights(of: description)
         lumaOffset = description.isFullRange ? 0 : 16
         lumaScale = description.isFullRange ? 255 : 219
         chromaScale = description.isFullRange ? 255 : 224
@@ -105,10 +97,11 @@ struct ColorMatrix {
 
     func convert(_ color: RGBColor) -> PixelColor {
         let (r, g, b) = (Double(color.red) / 255, Double(color.green) / 255, Double(color.blue) / 255)
-        let luma = red * r + (1 - red - blue) * g + blue * b
+        let luma = weights.red * r + weights.green * g + weights.blue * b
         func sample(_ value: Double) -> UInt8 { UInt8(min(255, max(0, value.rounded()))) }
         return PixelColor(
-            y: sample(lumaOffset + lumaScale * luma), u: sample(128 + chromaScale * (b - luma) / (2 * (1 - blue))),
-            v: sample(128 + chromaScale * (r - luma) / (2 * (1 - red))))
+            y: sample(lumaOffset + lumaScale * luma),
+            u: sample(128 + chromaScale * (b - luma) / (2 * (1 - weights.blue))),
+            v: sample(128 + chromaScale * (r - luma) / (2 * (1 - weights.red))))
     }
 }

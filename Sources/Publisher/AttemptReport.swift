@@ -5,9 +5,12 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Passes the events of one connection attempt to the output's supervisor. The supervisor gets any number of events,
-/// then the attempt's end exactly once. After the end, and after the attempt was abandoned, the supervisor gets no
-/// event.
+/// Passes the events of one connection attempt to the output's supervisor: any number of events, then the attempt's end
+/// exactly once. After the end, and after the attempt was abandoned, no event is passed on.
+///
+/// No lock is held while an event is passed on. So an event that one thread reports while another ends or silences the
+/// report can reach the supervisor just after that. This does no harm: the supervisor ignores the steps and the end of
+/// an attempt that it has given up, and at most logs a last notice or requests one more keyframe.
 ///
 /// ``NoticeLimit`` limits the number of notices about servers and receivers, so that a server or a hundred receivers
 /// cannot fill the log. May be used on any thread.

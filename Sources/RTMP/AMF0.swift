@@ -133,7 +133,7 @@ struct AMF0Reader {
         case 0x07:
             _ = try integer(2)  // a reference to an object; no message that relay reads contains one
             return .null
-        case 0x11: return try escaped()
+        case 0x11: return try escaped(depth: depth)
         case 0x0A: return .array(try array(depth: depth))
         case 0x0B:
             let milliseconds = Double(bitPattern: try integer(8))
@@ -144,10 +144,10 @@ struct AMF0Reader {
     }
 
     /// Reads the AMF3 value that follows the marker for a switch to AMF3 (3.1).
-    private mutating func escaped() throws(Malformed) -> AMF0Value {
+    private mutating func escaped(depth: Int) throws(Malformed) -> AMF0Value {
         var reader = AMF3Reader(bytes)
         defer { bytes = reader.bytes }
-        return try reader.next(valuesLeft: &valuesLeft)
+        return try reader.next(valuesLeft: &valuesLeft, depth: depth)
     }
 
     private mutating func array(depth: Int) throws(Malformed) -> [AMF0Value] {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Reads values of AMF3 (Action Message Format AMF 3), which Flash clients put into AMF0 commands. It supports what
-/// commands need: the primitive types, strings, arrays and objects. It has the same limits as ``AMF0Reader``.
+/// commands need: the primitive types, strings, arrays and objects. It has the same limits as ``AMF0Reader``, and
+/// shares its counts of levels and values.
 struct AMF3Reader {
     private static let deepest = 8
 
@@ -18,8 +19,9 @@ struct AMF3Reader {
 
     init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
-    /// Reads the next value. The value and all values inside it count toward the limit `valuesLeft`.
-    mutating func next(valuesLeft: inout Int, depth: Int = 0) throws(AMF0Reader.Malformed) -> AMF0Value {
+    /// Reads the next value, which is inside `depth` other values. The value and all values inside it count toward the
+    /// limit `valuesLeft`.
+    mutating func next(valuesLeft: inout Int, depth: Int) throws(AMF0Reader.Malformed) -> AMF0Value {
         guard depth < Self.deepest, valuesLeft > 0 else { throw AMF0Reader.Malformed() }
         valuesLeft -= 1
         switch try byte() {

@@ -71,9 +71,13 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
     package var description: String { text.isEmpty ? code : "\(code): \(text)" }
 
     /// The message in one line of at most 200 characters, without the secrets of `url`. It is truncated after the
-    /// secrets are masked, because half of a secret would not be found.
+    /// secrets are masked, because half of a secret would not be found. Only the beginning of a long message is masked:
+    /// a secret can be cut off at its end, and is dropped there.
     package func words(masking url: RTMPURL) -> String {
-        let line = url.masking(String(description.prefix(4096)))
+        let whole = description
+        let beginning = whole.prefix(4096)
+        var line = url.masking(String(beginning))
+        if beginning.endIndex < whole.endIndex { line = String(line.dropLast(url.longestSecret)) }
         return String(line.prefix(200).map { $0.isNewline || $0.asciiValue.map { $0 < 0x20 } == true ? " " : $0 })
     }
 }

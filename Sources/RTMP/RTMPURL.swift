@@ -94,15 +94,21 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
     /// replaced only as a part of the whole query.
     package func masking(_ text: String) -> String {
         var masked = text
+        for secret in secrets { masked = masked.replacing(secret, with: "***") }
+        return masked
+    }
+
+    /// The length of the longest secret, in characters; 0 if the address has no secret.
+    var longestSecret: Int { secrets.first?.count ?? 0 }
+
+    /// The texts that must not be shown, with the longest first.
+    private var secrets: [String] {
         let tokens = (query ?? "").split(separator: "&").flatMap { pair in
             let value = pair.drop { $0 != "=" }.dropFirst()
             return value.count < 4 ? [] : [String(value), URLParts.decode(value)]
         }
-        let secrets = [playPath, query, key.isEmpty ? app : key, password, user].compactMap { $0 } + tokens
-        for secret in secrets.sorted(by: { $0.count > $1.count }) where !secret.isEmpty {
-            masked = masked.replacing(secret, with: "***")
-        }
-        return masked
+        let all = [playPath, query, key.isEmpty ? app : key, password, user].compactMap { $0 } + tokens
+        return all.filter { !$0.isEmpty }.sorted { $0.count > $1.count }
     }
 }
 

@@ -67,6 +67,24 @@ struct BrokenDecoderTests {
         #expect(log.lines.count == 1)
     }
 
+    @Test("A missing library is reported as such when a decoder is made, so that the input is not opened again")
+    func missingLibrary() throws {
+        let clip = try Clip("-f", "lavfi", "-i", "sine=d=0.5:r=48000", "-c:a", "pcm_s16le", suffix: ".wav")
+        let location = InputLocation(clip.path)
+        let failures = [
+            AVFailure(operation: "decode", subject: "test", missingLibrary: "libtest.so"), BrokenDecoder.failure,
+        ]
+        for failure in failures {
+            let error = #expect(throws: IngestError.self) {
+                try OpenedInput(
+                    location, options: IngestOptions(), monitor: SourceMonitor(),
+                    makeDecoder: { (_, _, _) throws(AVFailure) in throw failure })
+            }
+            #expect(error == IngestError.decoding(location.description, failure))
+            #expect(error?.isPermanent == failure.isMissingLibrary)
+        }
+    }
+
     @Test("If the video decoder of a file fails, the input ends with an error")
     func video() throws {
         #expect(throws: IngestError.self) {

@@ -32,6 +32,8 @@ final class CollectingSink: SourceSink {
         /// Positions at which delivered audio did not directly follow the audio before it.
         var jumps: [Int64] = []
         var ended: Set<TrackKind> = []
+        /// Tracks of which a frame or audio was delivered after their end.
+        var late: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
         /// How often a live source's audio was moved in one step.
         var moves = 0
@@ -71,11 +73,15 @@ final class CollectingSink: SourceSink {
 
     func deliver(_ frame: VideoFrame) {
         let seen = inspect(frame)
-        change { $0.frames.append(seen) }
+        change { taken in
+            if taken.ended.contains(.video) { taken.late.insert(.video) }
+            taken.frames.append(seen)
+        }
     }
 
     func deliver(_ audio: AudioBuffer) {
         change { taken in
+            if taken.ended.contains(.audio) { taken.late.insert(.audio) }
             if taken.firstAudio == nil { taken.firstAudio = audio.position }
             if let next = taken.nextAudio, next != audio.position { taken.jumps.append(audio.position) }
             taken.nextAudio = audio.end

@@ -183,6 +183,23 @@ struct DecodingLaneTests {
         #expect(monitor.status.decodeErrors == 4)
     }
 
+    @Test("If no decoder can be opened after a reopening either, this is logged only if the reason is another one")
+    func otherFailure() throws {
+        place()
+        let other = AVFailure(operation: "decode", subject: "other", code: relay_averror_invalid_data)
+        var failures = [Self.failure, Self.failure, other, other]
+        let lane = DecodingLane(.video, timing: timing, monitor: monitor, name: "in") { (_) throws(AVFailure) in
+            throw failures.removeFirst()
+        }
+        for number in 0..<4 {
+            lane.restart(timeLimit: .seconds(2))
+            for packet in try packets(1, from: number * 25, of: stream(.video)) { lane.append(packet) }
+            #expect(drain(lane) == [true])
+        }
+        #expect(failures.isEmpty)
+        #expect(log.lines(containing: "video of the input cannot be decoded").count == 2)
+    }
+
     @Test("Packets of another coding are decoded after the previous decoder has output all its frames")
     func codings() throws {
         place()

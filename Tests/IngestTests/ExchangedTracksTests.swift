@@ -36,6 +36,18 @@ struct ExchangedTracksTests {
             return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
         }
 
+        /// Three seconds of only this track, in the PID `pid`.
+        static func stream(of track: TrackKind, in pid: Int) throws -> [UInt8] {
+            let clip =
+                try track == .video
+                ? Clip(
+                    "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=3", "-c:v", "libx264", "-preset", "ultrafast", "-g",
+                    "25", "-bf", "0", "-pix_fmt", "yuv420p", "-streamid", "0:\(pid)", suffix: ".ts")
+                : Clip(
+                    "-f", "lavfi", "-i", "sine=d=3:r=48000", "-c:a", "aac", "-streamid", "0:\(pid)", suffix: ".ts")
+            return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+        }
+
         /// The offsets of the packets in which the sections of the map begin.
         static func maps(in stream: [UInt8]) -> [Int] {
             Swift.stride(from: 0, to: stream.count, by: 188).filter {
@@ -277,6 +289,27 @@ struct ExchangedTracksTests {
             #expect(log.lines(containing: "coded in another way").count >= (isLoop ? 2 : 1), "\(log.lines)")
             #expect(source.status.state != .failed && source.status.decodeErrors < 20)
         }
+    }
+
+    @Test(
+        "A track that one part of a file lacks does not end there, and is played in the next part",
+        arguments: [TrackKind.video, .audio])
+    func lacking(track: TrackKind) throws {
+        let middle = try Parts.stream(of: track == .video ? .audio : .video, in: 300)
+        let last = try Parts.stream(seconds: 3, video: 310, audio: 311)
+        try directory.write(
+            parts.before + Parts.withVersion(1, middle) + Parts.withVersion(2, last), to: "file.ts")
+        let sink = CollectingSink()
+        let source = try SourceOpener.open(
+            InputLocation(directory.path("file.ts")), options: IngestOptions(), logger: Logger(label: "test"))
+        source.start(into: sink, video: source.description.video, audio: .program)
+        #expect(sink.waitUntilDone())
+        source.stop()
+        let taken = sink.taken
+        #expect(taken.late.isEmpty && taken.starved.contains(track) && taken.ended == [.video, .audio])
+        // The first and the last part have 275 frames. All parts together last 14 s.
+        #expect(taken.frames.count >= (track == .video ? 272 : 346), "\(taken.frames.count)")
+        #expect(taken.audio.count >= 13 * 48_000, "\(taken.audio.count)")
     }
 
     @Test(

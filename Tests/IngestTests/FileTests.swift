@@ -231,6 +231,21 @@ struct FileTests {
         }
     }
 
+    @Test("No still frame can be loaded from a file with audio alone, and the error says that it has no video")
+    func noVideo() throws {
+        let clip = try Clip("-f", "lavfi", "-i", "sine=d=0.5:r=48000", "-c:a", "pcm_s16le", suffix: ".wav")
+        let location = InputLocation(clip.path)
+        #expect(throws: IngestError.noVideo(input: location.description)) {
+            try StillFrame.load(location, format: .usual, logger: Logger(label: "test"))
+        }
+        #expect("\(IngestError.noVideo(input: "a.wav"))" == "The input a.wav has no video stream.")
+    }
+
+    @Test("The error of an input that delivers nothing in the time allowed does not say that the input ended")
+    func emptyInTime() {
+        #expect("\(IngestError.empty(input: "a.mp4"))" == "The input a.mp4 delivered not a single frame or sample.")
+    }
+
     @Test("While the sink accepts no more audio, further frames of the file are still delivered")
     func badInterleaving() throws {
         let clip = try Clip(

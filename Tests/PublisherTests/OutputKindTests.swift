@@ -62,6 +62,20 @@ struct OutputKindTests {
         }
     }
 
+    @Test("The check of an RTMP address says that the certificate is right only if the certificate is verified")
+    func certificates() throws {
+        let checked = { (text: String, values: [String: String]) throws -> String in
+            var list = OptionList(values, of: "test")
+            let destination = try OutputAddress(text, options: &list).destination
+            return try #require(destination as? RTMPDestination).checked
+        }
+        #expect(try checked("rtmp://host/live/name", [:]).hasSuffix(": the server answers"))
+        #expect(try checked("rtmps://host/live/name", [:]).hasSuffix("answers, its certificate is right"))
+        #expect(
+            try checked("rtmps://host/live/name", ["tls": "insecure"]).hasSuffix(
+                "answers, its certificate is not verified"))
+    }
+
     @Test("The check of an output's address gives a rating and the reason")
     func checks() throws {
         let resources = OutputCheckResources(server: RTMPServer()) { () throws(OutputFailure) in nil }

@@ -13,10 +13,10 @@ import Testing
     private let packets = PacketQueue(limits: .live, isFromStart: true)
     private let events = EventLog()
 
-    private func attempt(port: UInt16) throws -> UDPAttempt {
+    private func attempt(port: UInt16, clock: any MonotonicClock = SystemClock()) throws -> UDPAttempt {
         UDPAttempt(
             url: try UDPURL("udp://127.0.0.1:\(port)"), name: "test", packets: packets,
-            description: TransportStreamTests.description(FrameRate(30)), clock: SystemClock(),
+            description: TransportStreamTests.description(FrameRate(30)), clock: clock,
             report: { [events] in events.note($0) })
     }
 
@@ -65,6 +65,17 @@ import Testing
         }
         #expect(events.notices.count == 1 && events.failure == nil)
         attempt.abandon()
+    }
+
+    @Test("The number of a UDP output's notices is limited per minute of the attempt's own clock")
+    func clock() throws {
+        let clock = ManualClock()
+        let attempt: any EndingAttempt = try attempt(port: 9, clock: clock)
+        for number in 0..<100 { attempt.report.tell(.notice("notice \(number)")) }
+        #expect(events.notices.count == NoticeLimit.messages + 1)
+        clock.advance(by: .seconds(61))
+        attempt.report.tell(.notice("later"))
+        #expect(events.notices.last == "later")
     }
 
     @Test("A UDP output that was abandoned reports no event")

@@ -91,6 +91,17 @@ import Testing
         #expect(try note("_error", 5, [("level", "error"), ("code", code)]).endsPublishing)
     }
 
+    @Test("No part of the key is shown of a long message that repeats the key")
+    func masksCutKeys() throws {
+        let key = (10..<60).map(String.init).joined()
+        let url = try RTMPURL("rtmp://host/live/\(key)")
+        let message = try note(
+            "onStatus", 0, [("code", "A"), ("description", String(repeating: key, count: 60))])
+        #expect(message.words(masking: url).allSatisfy { !$0.isNumber })
+        let short = try note("onStatus", 0, [("code", "A"), ("description", "no \(key) here")])
+        #expect(short.words(masking: url) == "A: no *** here")
+    }
+
     @Test("If the server cannot record the stream, publishing continues")
     func ofRecording() throws {
         #expect(try !note("onStatus", 5, [("level", "error"), ("code", "NetStream.Record.NoAccess")]).isError)

@@ -52,9 +52,9 @@ final class DecodingLane {
     /// Whether making a decoder has failed, or a decoder lacked a library, since a decoder last delivered a frame or
     /// audio, or since the last restart.
     private var isUndecodable = false
-    /// Whether a failure to make a decoder, or a missing library, was logged since a decoder last delivered a frame or
-    /// audio.
-    private var isLogged = false
+    /// The failure to make a decoder, or the missing library, that was logged last; nil if none was logged since a
+    /// decoder last delivered a frame or audio.
+    private var logged: AVFailure?
     /// Whether the lane has logged, since its last restart, that the queue of a decoder was full.
     private var isFullLogged = false
     /// The maximum media time that may be queued for decoding.
@@ -109,7 +109,7 @@ final class DecodingLane {
         switch track.step(inputEnded: isEnding) {
         case .needsPacket: return .idle
         case .advanced:
-            (isUndecodable, isLogged) = (false, false)
+            (isUndecodable, logged) = (false, nil)
             return .advanced
         case .ended: return .advanced
         case .failed(let failure): return replace(after: failure)
@@ -216,13 +216,13 @@ final class DecodingLane {
         return .failed(failure, isInVain: isInVain)
     }
 
-    /// Records that a decoder could not be made or lacks a library, and logs the first such failure since a decoder
-    /// last delivered a frame or audio.
+    /// Records that a decoder could not be made or lacks a library. Logs the failure, unless the same one was logged
+    /// last: an input is opened again and again while its coding cannot be decoded.
     private func tell(_ failure: AVFailure) {
         monitor.noteDamage(failure)
         isUndecodable = true
-        if isLogged { return }
-        isLogged = true
+        if logged == failure { return }
+        logged = failure
         monitor.logger.warning(
             "\(kind.rawValue) of the input cannot be decoded", metadata: ["input": "\(name)", "reason": "\(failure)"])
     }

@@ -173,11 +173,11 @@ final class SourceDecoder {
             // If the input has ended, it is opened again anyway.
             if isInterrupted { return true }
             if failure.isMissingLibrary, kind == leader {
-                openAgain(after: .missingLibrary(input: name, reason: failure.message))
+                openAgain(after: .decoding(name, failure))
             } else if isInVain, kind == leader, clock.now >= nextOpening.from {
                 nextOpening.from = clock.now + nextOpening.pause.inNanoseconds
                 nextOpening.pause = min(nextOpening.pause * 2, Self.longestPause)
-                openAgain(after: .cannotBeDecoded(input: name, reason: failure.message))
+                openAgain(after: .decoding(name, failure))
             }
         }
         return true

@@ -67,7 +67,7 @@ final class OpenedInput {
                 if !isLive { decoders[stream.kind] = decoder }
             }
         } catch {
-            throw IngestError.cannotBeDecoded(input: name, reason: error.message)
+            throw IngestError.decoding(name, error)
         }
     }
 

@@ -131,15 +131,9 @@ struct TestColors {
     init(_ description: ColorDescription) {
         func color(_ ownRed: Double, _ ownGreen: Double, _ ownBlue: Double) -> Color {
             let (red, green, blue) = DrawnLight.coded((ownRed, ownGreen, ownBlue), in: description)
-            // The coefficients Kr and Kb of ITU-T H.273, table 4.
-            let (kr, kb) =
-                switch description.matrix {
-                case 5, 6: (0.299, 0.114)
-                case 9: (0.2627, 0.0593)
-                default: (0.2126, 0.0722)
-                }
-            let y = kr * red + (1 - kr - kb) * green + kb * blue
-            let (u, v) = ((blue - y) / (2 * (1 - kb)), (red - y) / (2 * (1 - kr)))
+            let weights = LumaWeights(of: description)
+            let y = weights.red * red + weights.green * green + weights.blue * blue
+            let (u, v) = ((blue - y) / (2 * (1 - weights.blue)), (red - y) / (2 * (1 - weights.red)))
             let full = description.isFullRange
             return Color(
                 y: UInt8((full ? 255 * y : 16 + 219 * y).rounded()),

@@ -16,7 +16,7 @@ package enum StillFrame {
         _ location: InputLocation, format: VideoFormat, logger: Logger
     ) throws(IngestError) -> (frame: VideoFrame, isVideo: Bool) {
         let source = try SourceOpener.open(location, options: IngestOptions(), logger: logger)
-        guard source.description.video != nil else { throw IngestError.noMedia(input: location.description) }
+        guard source.description.video != nil else { throw IngestError.noVideo(input: location.description) }
         let sink = FirstFrame()
         source.start(into: sink, video: format, audio: nil)
         defer { source.stop() }

@@ -57,19 +57,20 @@ final class JPEGEncoder {
         avcodec_free_context(&context)
     }
 
-    /// Encodes `source`, which must have the session's size, as a JPEG file. If `isFullRange` is false, limited-range
-    /// samples are converted to full range. Call it only once per session, because it drains libavcodec's encoder.
-    func encode(_ source: VideoFrame, isFullRange: Bool = true) throws(AVFailure) -> [UInt8] {
+    /// Encodes `source`, which must have the session's size, as a JPEG file. `colors` converts the samples; it is nil
+    /// if they already have the colors of JPEG files. Call this method only once per session, because it drains
+    /// libavcodec's encoder.
+    func encode(_ source: VideoFrame, colors: JPEGColors? = nil) throws(AVFailure) -> [UInt8] {
         try AVFailure.check(av_frame_make_writable(frame), "encode", subject)
         source.storage.withPlanes { planes in
             let (data, strides) = (frame.pointee.data, frame.pointee.linesize)
             Self.copy(planes.y, to: data.0, Int(strides.0), width: source.width, rows: source.height)
             Self.copy(planes.u, to: data.1, Int(strides.1), width: source.width / 2, rows: source.height / 2)
             Self.copy(planes.v, to: data.2, Int(strides.2), width: source.width / 2, rows: source.height / 2)
-            guard !isFullRange else { return }
-            Self.stretch(data.0, Int(strides.0) * source.height, Self.lumaStretch)
-            Self.stretch(data.1, Int(strides.1) * source.height / 2, Self.chromaStretch)
-            Self.stretch(data.2, Int(strides.2) * source.height / 2, Self.chromaStretch)
+            guard let colors, let y = data.0, let u = data.1, let v = data.2 else { return }
+            colors.convert(
+                y: .init(samples: y, stride: Int(strides.0)), u: .init(samples: u, stride: Int(strides.1)),
+                v: .init(samples: v, stride: Int(strides.2)), width: source.width, height: source.height)
         }
         frame.pointee.pts = 0
         try AVFailure.check(avcodec_send_frame(context, frame), "encode", subject)
@@ -78,17 +79,6 @@ final class JPEGEncoder {
         defer { av_packet_unref(packet) }
         guard let data = packet.pointee.data else { return [] }
         return Array(UnsafeBufferPointer(start: data, count: Int(packet.pointee.size)))
-    }
-
-    /// Tables that map limited-range samples to full range (ITU-T H.273, equations 38 to 43).
-    private static let lumaStretch = table { ($0 - 16) * 255 / 219 }
-    private static let chromaStretch = table { 128 + ($0 - 128) * 255 / 224 }
-
-    private static func table(_ level: (Int) -> Int) -> [UInt8] { (0...255).map { UInt8(min(255, max(0, level($0)))) } }
-
-    private static func stretch(_ samples: UnsafeMutablePointer<UInt8>?, _ count: Int, _ table: [UInt8]) {
-        guard let samples else { return }
-        for index in 0..<count { samples[index] = table[Int(samples[index])] }
     }
 
     private static func copy(

@@ -54,10 +54,11 @@ package enum Snapshot {
         return try JPEGEncoder(width: target.width, height: target.height, quality: quality).encode(found)
     }
 
-    /// Returns the JPEG file of `frame`, which has the color description `color` and square pixels.
+    /// Returns the JPEG file of `frame`, which has square pixels and the color description `color`. Its matrix must be
+    /// specified: an unspecified one is that of BT.709, whatever the size of the frame is.
     package static func jpeg(of frame: VideoFrame, color: ColorDescription) throws(AVFailure) -> [UInt8] {
         try JPEGEncoder(width: frame.width, height: frame.height, quality: quality)
-            .encode(frame, isFullRange: color.isFullRange)
+            .encode(frame, colors: JPEGColors(from: color))
     }
 
     private static var nothing: AVFailure {

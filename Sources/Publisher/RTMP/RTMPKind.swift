@@ -20,7 +20,7 @@ extension OutputKind {
 }
 
 /// A parsed `rtmp://` or `rtmps://` address: a stream on an RTMP server, and the way to connect to the server.
-private struct RTMPDestination: OutputDestination {
+struct RTMPDestination: OutputDestination {
     let url: RTMPURL
     let transport: RTMPTransport
 
@@ -35,7 +35,13 @@ private struct RTMPDestination: OutputDestination {
         OutputFinding.of { () throws(OutputFailure) in
             try EndpointCheck.connect(
                 to: url.host, port: url.port, proxy: transport.proxy, tls: url.isSecure ? transport.tls : nil)
-            return "\(url): the server answers\(url.isSecure ? ", its certificate is right" : "")"
+            return checked
         }
+    }
+
+    /// What the check of the address has found if the server answers.
+    var checked: String {
+        let certificate = isUnverified ? ", its certificate is not verified" : ", its certificate is right"
+        return "\(url): the server answers\(url.isSecure ? certificate : "")"
     }
 }

@@ -56,7 +56,7 @@ actor UDPAttempt: EndingAttempt, PacketServer {
         self.url = url
         self.packets = packets
         self.clock = clock
-        self.report = AttemptReport(report)
+        self.report = AttemptReport(clock: clock, report)
         streams = description
         executor = QueueExecutor(DispatchQueue(label: "relay.udp.\(name)", qos: .userInitiated))
     }

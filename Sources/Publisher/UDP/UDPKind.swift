@@ -16,7 +16,8 @@ extension OutputNumber {
     /// The status number of UDP outputs that counts datagrams that the operating system did not accept or reported as
     /// lost.
     static let sendErrors = OutputNumber(
-        "send_errors", metric: "relay_output_send_errors_total", "UDP: datagrams that the system did not take.")
+        "send_errors", metric: "relay_output_send_errors_total",
+        "UDP: datagrams that the system did not accept, or reported as lost.")
 }
 
 extension UDPURL: OutputDestination {

@@ -265,7 +265,9 @@ extension Director {
             throw Refusal(.conflict, "The source \(name) shows nothing yet.")
         }
         do throws(AVFailure) {
-            return try Snapshot.jpeg(of: frame, color: format.color)
+            // The size of the program decides about colors that are not specified, and not that of the small image.
+            let color = format.color.resolved(width: format.width, height: format.height)
+            return try Snapshot.jpeg(of: frame, color: color)
         } catch {
             throw Refusal(.conflict, "The source \(name) cannot be shown as an image: \(error)")
         }

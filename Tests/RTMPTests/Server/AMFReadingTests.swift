@@ -43,6 +43,20 @@ struct AMFReadingTests {
         #expect(AMF0Reader.values([0x11] + inner) == [])
     }
 
+    @Test("AMF3 values within AMF0 count toward the same limit of 8 levels")
+    func levels() {
+        // Arrays of one value: `outer` ones in AMF0, and `inner` ones in AMF3, the last of which has a null.
+        func nested(_ outer: Int, _ inner: Int) -> [UInt8] {
+            let arrays = repeatElement([0x0A, 0, 0, 0, 1] as [UInt8], count: outer).joined()
+            let escaped = repeatElement([0x09, 0x03, 0x01] as [UInt8], count: inner).joined()
+            return Array(arrays) + [0x11] + Array(escaped) + [0x01]
+        }
+        for outer in 0...7 {
+            #expect(AMF0Reader.values(nested(outer, 7 - outer)).count == 1)
+            #expect(AMF0Reader.values(nested(outer, 8 - outer)).isEmpty)
+        }
+    }
+
     @Test("At most 4096 values of an AMF message are read, and a longer array is refused")
     func many() {
         #expect(AMF0Reader.values([UInt8](repeating: 5, count: 5000)).count == 4096)
