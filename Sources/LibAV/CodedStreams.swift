@@ -50,7 +50,7 @@ extension StreamInfo {
                     // Opus is always decoded at 48 kHz, whatever the sample rate of the original was (RFC 7845, 5.1).
                     sampleRate: codec == .opus ? 48_000 : rate, channels: channels),
                 timeBase: timeBase, decoderConfiguration: SharedBytes(codec == .ac3 ? dac3 : record),
-                bitrate: Int(values.bit_rate), frameLength: Self.frameLength(codec, values.frame_size))
+                bitrate: Int(values.bit_rate), frameLength: Self.frameLength(codec, values.frame_size, record))
         case .pcm, .scte35, .amf0, .text: return nil
         }
     }
@@ -77,10 +77,10 @@ extension StreamInfo {
         }
     }
 
-    private static func frameLength(_ codec: Codec, _ stated: Int32) -> Int {
+    private static func frameLength(_ codec: Codec, _ stated: Int32, _ record: [UInt8]) -> Int {
         if stated > 0 { return Int(stated) }
         return switch codec {
-        case .aac: 1024
+        case .aac: AACHeader(configuration: record)?.frameLength ?? 1024
         case .mp3: 1152
         case .ac3: 1536
         default: 0

@@ -133,7 +133,8 @@ import Testing
         let kept = (0..<ClipMachine.mostClips).map {
             ClipMachine.Clip(id: "\($0)", run: "a", first: 0, end: 5, isComplete: true)
         }
-        var machine = ClipMachine(kept)
+        var machine = ClipMachine()
+        machine.add(kept)
         #expect(throws: ClipMachine.Refusal.tooManyClips) {
             try machine.start(.init(id: "x", at: 20), in: program(0..<30))
         }

@@ -237,6 +237,20 @@ struct ChannelArchiveTests {
         #expect(try archive.list(Self.all, limit: 1).recordings.map(\.name) == [name(2)])
     }
 
+    @Test("An open transport stream is listed from the start in its name until its last write")
+    func openStream() throws {
+        let open = name(1, format: .ts) + SegmentName.openMark
+        try place.write(SampleRecording.streamHead(of: "test"), to: open)
+        let written = (start(1).milliseconds / 1000 + 60) * 1000
+        let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: Double(written / 1000))]
+        try FileManager.default.setAttributes(attributes, ofItemAtPath: place.path(open))
+        let middle = start(1).milliseconds + 30_000
+        let list = try archive.list(middle..<middle + 1, limit: 10)
+        #expect(list.recordings.map(\.start) == [start(1).extended])
+        #expect(list.recordings.map(\.end) == [UTCTime(milliseconds: written).extended])
+        #expect(list.recordings.map(\.durationSeconds) == [Double(written - start(1).milliseconds) / 1000])
+    }
+
     @Test("Lists and playlists are in the order of time, even if a crash left an older file open")
     func olderOpenFile() throws {
         try record(2)

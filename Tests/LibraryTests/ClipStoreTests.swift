@@ -129,6 +129,21 @@ struct ClipStoreTests {
         #expect(try book.list().count == ClipMachine.mostClips)
     }
 
+    @Test("A clip that begins before the directory exists stays when the clips that it contains are read")
+    func directoryAppears() throws {
+        let book = ClipStore(ChannelArchive(place.path("new"), channel: "test"), of: show.source)
+        show.record(6)
+        _ = try book.start(ClipStart(id: "x", at: 4))
+        // The clip cannot be written yet.
+        book.writer.flush()
+        let row = CatalogueClip(
+            .init(id: "old", run: "old", first: 0, end: 5, isComplete: true), channel: "test", rate: FrameRate(25),
+            start: 1_700_000_000_000, name: nil)
+        _ = try ChannelLedger(directory: try .prepare(place.path("new")), channel: "test").note([row], removing: [])
+        #expect(try book.list().map(\.id) == ["old", "x"])
+        #expect(try book.stop("x", at: 5, newest: 6)?.frames == 25)
+    }
+
     @Test("A new clip with the ID of a removed clip without files is not reported as gone")
     func reusedID() throws {
         var row = CatalogueClip(

@@ -84,6 +84,22 @@ struct HeldRecordingTests {
         #expect(try HoldMark.names(in: directory).isEmpty)
     }
 
+    @Test("A hold that fails does not remove the hold mark of a file that exists")
+    func failed() throws {
+        try place.write(SampleRecording.streamHead(of: "main"), to: name)
+        let deletion = try FileDescriptor.open(existing: place.path(name))
+        #expect(deletion.lock())
+        let holder = Holder(archive)
+        holder.hold(RecordingID.id(of: name))
+        try eventually("the mark is there") { HoldMark.isSet(of: name, in: directory) }
+        // The file no longer shows its channel, so the request fails.
+        try place.write(SampleRecording.streamHead(of: "other"), to: name)
+        try eventually("the hold is answered") { holder.answer != nil }
+        #expect(holder.answer == "notFound")
+        #expect(HoldMark.isSet(of: name, in: directory))
+        deletion.unlock()
+    }
+
     @Test("A file can be held while it is being written and later, and is not deleted while it is held")
     func held() throws {
         try place.write(SampleRecording.streamHead(of: "main"), to: name + ".part")

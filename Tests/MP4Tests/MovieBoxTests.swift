@@ -76,6 +76,34 @@ import Testing
         #expect(track.emptyEdit == 450 && track.mediaTime == 3600 && track.shownDuration == 90_000)
     }
 
+    @Test(
+        arguments: [
+            (.aac, 1024, 1), (.aac, 2048, 1), (.opus, 960, 4), (.opus, 120, 32), (.opus, 2880, 2), (.mp3, 1152, nil),
+            (.ac3, 1536, nil),
+        ] as [(Codec, UInt32, UInt8?)])
+    func `An audio track says how many packets must be decoded before each one, as its codec needs`(
+        codec: Codec, duration: UInt32, packets: UInt8?
+    ) throws {
+        let audio = TrackDescription(
+            audio: codec, format: AudioFormat(sampleRate: 48_000, channels: 2),
+            decoderConfiguration: SharedBytes([0x11, 0x90]))
+        var table = SampleTable()
+        for number in 0..<Int64(100) {
+            let entry = SampleEntry(
+                decodeTime: number * Int64(duration), duration: duration, compositionOffset: 0, size: 10, isSync: true)
+            table.append([entry], at: UInt64(MovieBox.headSize) + UInt64(number) * 10)
+        }
+        for form in [MovieForm.mp4, .mov] {
+            let layout = MovieLayout(
+                description: StreamDescription(audio: audio), creationTime: 0, userData: [], form: form)
+            let moov = MovieBox.closed(layout, [MovieLayout.audioID: table])
+            let place = BoxReader.positions(of: Array("sgpd".utf8), in: moov).first
+            let distance = place.map { [moov[$0 + 20], moov[$0 + 21]] }
+            #expect(distance == packets.map { [UInt8(0xFF), 0xFF - $0 + 1] })
+            #expect(BoxReader.positions(of: Array("sbgp".utf8), in: moov).isEmpty == (packets == nil))
+        }
+    }
+
     @Test func `The display matrix of a track is written and read back`() throws {
         let matrix: [UInt32] = [0, 0x10000, 0, 0xFFFF_0000, 0, 0, 180 << 16, 0, 0x4000_0000]
         func track(_ matrix: [UInt32]?) -> MovieLayout.Track? {

@@ -23,9 +23,14 @@ import Testing
             // HE-AAC: the coded rate, then the decoded one; version 2 decodes mono to stereo.
             ([(5, 5), (6, 4), (2, 4), (3, 4), (2, 5)], 48_000, 2, 2048),
             ([(29, 5), (6, 4), (1, 4), (3, 4), (2, 5)], 48_000, 2, 2048),
-            // An object type above 30, and the layouts of 7.1 and 6.1.
-            ([(31, 5), (10, 6), (3, 4), (2, 4)], 48_000, 2, 1024), ([(2, 5), (0, 4), (7, 4)], 96_000, 8, 1024),
+            // frameLengthFlag: AAC-LC and HE-AAC of DAB+, low delay and enhanced low delay.
+            ([(2, 5), (3, 4), (2, 4), (1, 1)], 48_000, 2, 960),
+            ([(5, 5), (6, 4), (2, 4), (3, 4), (2, 5), (1, 1)], 48_000, 2, 1920),
+            ([(23, 5), (3, 4), (1, 4)], 48_000, 1, 512), ([(31, 5), (7, 6), (3, 4), (1, 4), (1, 1)], 48_000, 1, 480),
+            // An object type above 30 without that flag, and the layouts of 7.1, 6.1 and 22.2.
+            ([(31, 5), (10, 6), (3, 4), (2, 4), (1, 1)], 48_000, 2, 1024), ([(2, 5), (0, 4), (7, 4)], 96_000, 8, 1024),
             ([(2, 5), (12, 4), (11, 4)], 7350, 7, 1024), ([(2, 5), (12, 4), (12, 4)], 7350, 8, 1024),
+            ([(2, 5), (12, 4), (13, 4)], 7350, 24, 1024), ([(2, 5), (12, 4), (14, 4)], 7350, 8, 1024),
             // The stream itself describes its channels.
             ([(2, 5), (4, 4), (0, 4)], 44_100, nil, 1024),
         ] as [([(Int, Int)], Int32, Int?, Int)])
@@ -39,7 +44,7 @@ import Testing
     @Test("An AAC header with an undefined rate or layout, or a rate of 0, is refused")
     func reserved() {
         for rate in [13, 14] { #expect(AACHeader(configuration: bytes((2, 5), (rate, 4), (2, 4))) == nil) }
-        for layout in [8, 9, 10, 13, 14, 15] {
+        for layout in [8, 9, 10, 15] {
             #expect(AACHeader(configuration: bytes((2, 5), (3, 4), (layout, 4))) == nil)
         }
         #expect(AACHeader(configuration: bytes((2, 5), (15, 4), (0, 24), (2, 4))) == nil)

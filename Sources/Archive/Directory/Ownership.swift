@@ -108,6 +108,13 @@ package final class Ownership: Sendable {
         }
     }
 
+    /// Returns when the channel's file `fileName` began, by its name; nil if the name does not contain the start in
+    /// UTC.
+    package func start(of fileName: String) -> UTCTime? {
+        directory.templates.lazy
+            .compactMap { template in self.name(fileName, template).flatMap { UTCTime(basic: $0.start) } }.first
+    }
+
     private func name(_ fileName: String, _ template: NameTemplate) -> SegmentName? {
         SegmentName(usedBy: fileName, channel: channel, template: template)
     }

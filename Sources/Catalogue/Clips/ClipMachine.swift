@@ -96,8 +96,8 @@ package struct ClipMachine: Sendable {
     /// A machine without clips.
     package init() {}
 
-    /// A machine that continues with `clips`.
-    package init(_ clips: [Clip]) { self.clips = clips }
+    /// Adds clips with stored values, which began before all others. None of them must have the id of a known clip.
+    package mutating func add(_ stored: [Clip]) { clips.insert(contentsOf: stored, at: 0) }
 
     /// Returns the clip `id`.
     package func clip(_ id: String) -> Clip? { clips.first { $0.id == id } }

@@ -176,9 +176,10 @@ extension ClipStore {
         state.withLock { state in
             guard !state.isLoaded else { return }
             state.isLoaded = true
-            // The state can be replaced, because no clip has begun since the start of the process.
-            state.machine = ClipMachine(rows.map(\.clip))
-            for row in rows {
+            // A clip may have begun before the directory existed, and is newer than its row.
+            let stored = rows.filter { state.facts[$0.id] == nil }
+            state.machine.add(stored.map(\.clip))
+            for row in stored {
                 state.facts[row.id] = Facts(
                     rate: row.rate, start: row.start, name: row.name, released: row.released,
                     audioOffset: row.audioOffset)

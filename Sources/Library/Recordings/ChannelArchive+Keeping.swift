@@ -27,7 +27,8 @@ extension ChannelArchive {
     /// checks.
     private static let holdLooks = (count: 500, pause: UInt32(10_000))
 
-    /// Marks the recording as protected, and returns its name when nothing can delete it any more.
+    /// Marks the recording as protected, and returns its name when nothing can delete it any more. If that fails, the
+    /// mark stays as long as the file exists, because another request, or an operator by hand, can have set it.
     private func hold(_ id: String) throws(Refusal) -> String {
         var mark: (directory: RecordDirectory, name: String)?
         do throws(Refusal) {
@@ -38,10 +39,20 @@ extension ChannelArchive {
                 if isSafe(file, in: directory) { return file.closedName }
                 usleep(Self.holdLooks.pause)
             }
-            throw Refusal(.conflict, "Somebody else is at the file. Ask again.")
+            throw Refusal(.conflict, "The file is marked as held, but is in use and may be deleted. Ask again.")
         } catch {
-            if let mark { try? HoldMark.remove(of: mark.name, in: mark.directory) }
+            if let mark, isGone(mark.name, in: mark.directory) {
+                try? HoldMark.remove(of: mark.name, in: mark.directory)
+            }
             throw error
+        }
+    }
+
+    /// Whether there is no file with the closed name `name`, open or closed. The open name is checked first, because
+    /// the file can be closed between the two checks.
+    private func isGone(_ name: String, in directory: RecordDirectory) -> Bool {
+        [RecordDirectory.openName(of: name), name].allSatisfy { name in
+            access("\(directory.path)/\(name)", F_OK) != 0 && errno == ENOENT
         }
     }
 

@@ -252,12 +252,13 @@ extension ChannelArchive {
             var recording = RecordingList.Recording(
                 id: RecordingID.id(of: file.closedName), name: file.name,
                 state: directory.isInUse(file.name) ? .recording : .damaged)
-            let length = map?.duration ?? 0
-            let end = start + length / 1_000_000
+            let stamp = try file.descriptor.stamp()
+            // MPEG-TS has no map. Such a file ends when it was last written.
+            let end = map.map { start + $0.duration / 1_000_000 } ?? max(start, stamp.modified / 1_000_000)
             recording.start = UTCTime(milliseconds: start).extended
             recording.end = UTCTime(milliseconds: end).extended
-            recording.durationSeconds = Double(length) / 1e9
-            recording.bytes = try file.descriptor.size()
+            recording.durationSeconds = map.map { Double($0.duration) / 1e9 } ?? Double(end - start) / 1e3
+            recording.bytes = stamp.size
             recording.frames = map?.frames ?? 0
             recording.isHeld = HoldMark.isSet(of: file.closedName, in: directory)
             recording.source = source
@@ -266,7 +267,8 @@ extension ChannelArchive {
     }
 
     /// The open files of the channel, with their start times and maps of fragments. MPEG-TS has no fragments and no
-    /// start time: its map is nil, and its start is the time at which the file was last modified.
+    /// start time: its map is nil, and its start is the one in its name. If the name contains none, it is the time at
+    /// which the file was last modified.
     func openFiles(_ directory: RecordDirectory) throws -> [(file: OpenFile, start: Int64, map: FragmentMap?)] {
         var found: [(file: OpenFile, start: Int64, map: FragmentMap?)] = []
         let ownership = ownership(directory)
@@ -275,7 +277,8 @@ extension ChannelArchive {
             guard ownership.owns(name) ?? false, let descriptor = try? directory.open(recording: name) else { continue }
             let file = OpenFile(name: name, closedName: closed, isOpen: true, descriptor: descriptor)
             if file.isStream {
-                let start = try descriptor.stamp().modified / 1_000_000
+                let modified = try descriptor.stamp().modified / 1_000_000
+                let start = ownership.start(of: name)?.milliseconds ?? modified
                 found.append((file, start, nil))
             } else if let map = try? map(file), let tags = try? MovieTagsReader.tags(map.layout.userData),
                 SegmentName.safe(tags.channel) == channel

@@ -128,6 +128,28 @@ enum SampleDescription {
         }
     }
 
+    /// Reads the codec of an audio track from its complete `stsd` box, which relay has written; nil for another box.
+    static func audioCodec(_ stsd: [UInt8]) -> Codec? {
+        var whole = BoxReader(stsd[...])
+        guard var body = try? whole.box().body, (try? body.take(8)) != nil, let name = try? body.box().type else {
+            return nil
+        }
+        switch name {
+        case "Opus": return .opus
+        case "ac-3": return .ac3
+        case "mp4a":
+            // The object type follows the version of `esds`, the heads of two descriptors and the fields between them.
+            let place = BoxReader.positions(of: Array("esds".utf8), in: stsd).first.map { $0 + 4 + 4 + 5 + 3 + 5 }
+            guard let place, place < stsd.count else { return nil }
+            return stsd[place] == mp3Type ? .mp3 : .aac
+        default: return nil
+        }
+    }
+
+    /// The object types of MP3 (ISO/IEC 11172-3) and AAC (14496-3) in the descriptor of a decoder configuration
+    /// (ISO/IEC 14496-1, 7.2.6.6).
+    private static let (mp3Type, aacType): (UInt8, UInt8) = (0x6B, 0x40)
+
     /// Converts an `OpusHead` (RFC 7845, 5.1) to the content of a `dOps` box. Both have the same fields, but `dOps` has
     /// no name, another version number, and big-endian numbers. Returns no bytes if `head` is not an `OpusHead`.
     static func opusSpecific(_ head: [UInt8]) -> [UInt8] {
@@ -145,7 +167,7 @@ enum SampleDescription {
         esds.u16(UInt16(MovieLayout.audioID))
         esds.u8(0)
         descriptor(0x04, length: 13 + specificBytes, &esds)
-        esds.u8(isMP3 ? 0x6B : 0x40)  // MP3 (ISO/IEC 11172-3) or AAC (14496-3)
+        esds.u8(isMP3 ? mp3Type : aacType)
         esds.u8(0x15)  // streamType audio, upStream 0, reserved bit 1
         esds.zeros(3)
         esds.u32(bitrate)

@@ -32,7 +32,7 @@ enum SampleTableBox {
             }
         }
         placement(table, &stbl)
-        if track.kind == .audio, !table.isEmpty { preRoll(table, &stbl) }
+        if track.kind == .audio, !table.isEmpty { preRoll(track, table, &stbl) }
     }
 
     private static func placement(_ table: SampleTable, _ stbl: inout BoxWriter) {
@@ -59,20 +59,35 @@ enum SampleTableBox {
         }
     }
 
-    /// Writes `sgpd` and `sbgp` of type `roll` (10.1) for an audio track of any codec. They say that a packet is
-    /// decoded correctly only if the packet before it was decoded too, as in AAC.
-    private static func preRoll(_ table: SampleTable, _ stbl: inout BoxWriter) {
+    /// Writes `sgpd` and `sbgp` of type `roll` (10.1) for an audio track. They say how many packets before a packet
+    /// must be decoded so that the packet is decoded correctly. Writes nothing if the codec does not define that
+    /// number.
+    private static func preRoll(_ track: MovieLayout.Track, _ table: SampleTable, _ stbl: inout BoxWriter) {
+        guard let distance = rollDistance(track, table) else { return }
         stbl.fullBox("sgpd", version: 1) { box in
             box.code("roll")
             box.u32(2)
             box.u32(1)
-            box.u16(UInt16(bitPattern: -1))
+            box.u16(UInt16(bitPattern: -distance))
         }
         stbl.fullBox("sbgp") { box in
             box.code("roll")
             box.u32(1)
             box.u32(UInt32(clamping: table.count))
             box.u32(1)
+        }
+    }
+
+    /// The number of packets that must be decoded before a packet. AAC needs one, and Opus as many as last 80 ms (Opus
+    /// in ISOBMFF, 4.3.6.2), at most 32 of 2.5 ms (RFC 6716, 2.1.4). Nil for other codecs.
+    private static func rollDistance(_ track: MovieLayout.Track, _ table: SampleTable) -> Int16? {
+        switch SampleDescription.audioCodec(track.sampleDescription) {
+        case .aac: return 1
+        case .opus:
+            let packet = Int64(max(1, table.durations.runs.max { $0.count < $1.count }?.value ?? 1))
+            let packets = (Int64(track.timescale) * 80 / 1000 + packet - 1) / packet
+            return Int16(min(max(1, packets), 32))
+        default: return nil
         }
     }
 }

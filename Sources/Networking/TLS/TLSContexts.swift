@@ -8,40 +8,64 @@ internal import Synchronization
 /// The TLS settings of all outgoing connections, such as those of RTMPS outputs and HTTP requests: TLS 1.2 or 1.3, with
 /// the trusted authorities.
 ///
-/// Reading the system's authorities, more than a hundred, takes milliseconds. Therefore the settings are cached for a
-/// minute. So not every one of a hundred outputs reads the authorities, and a file that was changed is soon read again.
+/// Reading the system's authorities, more than a hundred, takes milliseconds and memory. Therefore the settings are
+/// kept for a minute, and connections that begin at the same moment wait for one of them to read. So not every one of a
+/// hundred outputs reads the authorities, and a file that was changed is soon read again.
 final class TLSContexts: Sendable {
+    /// Reads the authorities, and makes the settings for a trust and for an IP address or a name.
+    typealias Make = @Sendable (TLSVerification, _ isAddress: Bool) throws(OutputFailure) -> NIOSSLContext
+
     private struct Key: Hashable {
         let trust: TLSVerification
         let isAddress: Bool
     }
 
+    /// The settings of one key. The lock is held while they are made, so a slow file delays only its own connections.
+    private final class Slot: Sendable {
+        let made = Mutex<(context: NIOSSLContext, at: Int64)?>(nil)
+    }
+
     static let shared = TLSContexts()
     private static let keepNanoseconds: Int64 = 60_000_000_000
 
-    private let made = Mutex<[Key: (context: NIOSSLContext, at: Int64)]>([:])
+    private let make: Make
+    private let slots = Mutex<[Key: Slot]>([:])
 
-    /// The context for a connection to a host whose certificate is verified by `trust`. If `isAddress` is true, the
-    /// host is an IP address, which ``TLSGuard`` compares with the certificate. Blocks while it reads.
-    func context(for trust: TLSVerification, isAddress: Bool) throws(OutputFailure) -> NIOSSLContext {
-        let key = Key(trust: trust, isAddress: isAddress)
-        let now = SystemClock().now
-        let kept = made.withLock { made in
-            made = made.filter { now - $0.value.at < Self.keepNanoseconds }
-            return made[key]?.context
+    /// Creates a cache of the settings that `make` returns.
+    init(
+        make: @escaping Make = { (trust, isAddress) throws(OutputFailure) in
+            try TLSContexts.settings(for: trust, isAddress: isAddress)
         }
-        if let kept { return kept }
-        let context = try Self.make(key)
-        made.withLock { $0[key] = (context, now) }
-        return context
+    ) {
+        self.make = make
     }
 
-    private static func make(_ key: Key) throws(OutputFailure) -> NIOSSLContext {
+    /// The context for a connection to a host whose certificate is verified by `trust`. If `isAddress` is true, the
+    /// host is an IP address, which ``TLSGuard`` compares with the certificate. Blocks while it reads, or while another
+    /// thread reads the same.
+    func context(for trust: TLSVerification, isAddress: Bool) throws(OutputFailure) -> NIOSSLContext {
+        let key = Key(trust: trust, isAddress: isAddress)
+        let slot = slots.withLock { slots -> Slot in
+            let slot = slots[key] ?? Slot()
+            slots[key] = slot
+            return slot
+        }
+        return try slot.made.withLock { (made) throws(OutputFailure) -> NIOSSLContext in
+            let now = SystemClock().now
+            if let made, now - made.at < Self.keepNanoseconds { return made.context }
+            let context = try make(trust, isAddress)
+            made = (context, now)
+            return context
+        }
+    }
+
+    /// Reads the authorities, and makes the settings.
+    static func settings(for trust: TLSVerification, isAddress: Bool) throws(OutputFailure) -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
-        configuration.certificateVerification = key.isAddress ? .noHostnameVerification : .fullVerification
+        configuration.certificateVerification = isAddress ? .noHostnameVerification : .fullVerification
         configuration.shutdownTimeout = .seconds(2)
-        switch key.trust {
+        switch trust {
         case .system: configuration.trustRoots = .default
         case .authority(let file):
             configuration.trustRoots = .certificates(try authorities(in: file))
