@@ -74,10 +74,17 @@ package final class TLSServerIdentity: Sendable {
     /// When the current certificate expires, in seconds since 1970-01-01T00:00:00Z.
     package var expiry: Int { state.withLock { $0.pair.expiry } }
 
-    /// Describes a channel's error for an operator. Nil if the peer ended an established connection without
-    /// `close_notify`.
+    /// Describes a channel's error for an operator. Nil if the peer ended the connection during the handshake, as port
+    /// scanners do, or later without `close_notify`.
     package static func words(of error: any Error) -> String? {
-        error as? NIOSSLError == .uncleanShutdown ? nil : TLSGuard.words(error)
+        let endings: [NIOSSLError] = [.handshakeFailed(.sslError([.eofDuringHandshake])), .uncleanShutdown]
+        if let error = error as? NIOSSLError, endings.contains(error) { return nil }
+        return TLSGuard.words(error)
+    }
+
+    /// Whether a channel's error is that of a handshake that failed.
+    package static func isHandshakeFailure(_ error: any Error) -> Bool {
+        if case .handshakeFailed? = error as? NIOSSLError { true } else { false }
     }
 
     /// Reads the files again if they changed, and uses the new certificate and key if they are valid. Blocks while it

@@ -134,6 +134,9 @@ extension RTMPServerHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let words = TLSServerIdentity.words(of: error)
+        if let words, TLSServerIdentity.isHandshakeFailure(error) {
+            return leave(because: "the TLS handshake failed: \(words)", .broken, at: .zero)
+        }
         close(words.map { .failed("the connection failed: \($0)") } ?? .disconnected)
         context.close(promise: nil)
     }

@@ -144,4 +144,29 @@ struct RTMPSServerTests {
         try await client.beClosed()
         #expect(record.log.isEmpty)
     }
+
+    private final class Notices: Sendable {
+        let all = Mutex<[String]>([])
+    }
+
+    @Test("A TLS handshake that fails is reported with the reason, and a client that leaves before it is not")
+    func handshakes() async throws {
+        let notices = Notices()
+        let server = RTMPServer(limits: .patient, notice: { text in notices.all.withLock { $0.append(text) } })
+        let registration = try server.receive(
+            url("live/key", .input), identity: identity(), receiver: StreamRecord())
+        // A port scanner's connection is closed as soon as it is released.
+        _ = ServerClient(port: registration.port)
+        try await eventually("the scanner is gone") {
+            server.status.listeners.map { [Int($0.accepted), $0.connections] } == [[1, 0]]
+        }
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.publishing("key"))
+        try await client.beClosed()
+        try await eventually("the failure is reported") { notices.all.withLock { !$0.isEmpty } }
+        let told = notices.all.withLock { $0 }
+        #expect(told.count == 1 && told[0].contains("the TLS handshake failed: "))
+        #expect(server.status.listeners.map(\.closed) == [["broken": 1]])
+        withExtendedLifetime(registration) {}
+    }
 }
