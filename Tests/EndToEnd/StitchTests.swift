@@ -343,7 +343,7 @@ extension SerialShows {
             arguments: [SIGINT, SIGKILL])
         func resumed(signal number: Int32) async throws {
             let signal = try await signal()
-            let arguments = ["stitch"] + Array(repeating: signal, count: 4) + ["--size", "1280x720", "--resume", "-o"]
+            let arguments = ["stitch"] + Array(repeating: signal, count: 4) + ["--size", "640x360", "--resume", "-o"]
             let whole = directory.file("whole/out.mp4")
             try FileManager.default.createDirectory(atPath: directory.file("whole"), withIntermediateDirectories: true)
             #expect(try await RelayProcess.run(arguments + [whole]).ending == .exited(0))
