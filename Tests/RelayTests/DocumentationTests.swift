@@ -182,6 +182,32 @@ struct DocumentationTests {
         }
     }
 
+    /// Returns the labels of queues and threads in the sources. A label that is not whole ends at an interpolation.
+    private static func labels() throws -> [(text: String, isWhole: Bool)] {
+        try sources().flatMap { text in
+            let named = text.matches(of: /(?:Queue\(\s*label|Watcher\(name|thread): "(relay\.[^"\\]*)(["\\])/)
+            let started = text.matches(
+                of: /(?:Thread\.start|Work\.start|Answer\.of|Blocking)\("(relay\.[^"\\]*)(["\\])/)
+            return (named + started).map { (text: String($0.1), isWhole: $0.2 == "\"") }
+        }
+    }
+
+    @Test("The table of threads in docs/architecture.md lists the label of every queue and thread in Sources")
+    func threads() throws {
+        let sections = try Self.text("docs/architecture.md").components(separatedBy: "\n## ")
+        let section = try #require(sections.first { $0.hasPrefix("Threads and queues") })
+        let cells = section.split(separator: "\n").filter { $0.hasPrefix("|") }.compactMap {
+            $0.split(separator: "|").first
+        }
+        let listed = cells.flatMap { cell in cell.matches(of: /`([^`]+)`/).map { String($0.1) } }
+        let labels = try Self.labels()
+        #expect(labels.count > 50 && labels.contains { $0.text == "relay.resolver" && $0.isWhole })
+        for label in labels {
+            let isListed = listed.contains { label.isWhole ? $0 == label.text : $0.hasPrefix(label.text) }
+            #expect(isListed, "\(label.text)")
+        }
+    }
+
     @Test("The README does not exceed its maximum length")
     func firstPage() throws {
         #expect(try Self.text("README.md").split(separator: "\n", omittingEmptySubsequences: false).count <= 150)
