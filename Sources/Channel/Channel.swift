@@ -15,6 +15,14 @@ internal import Synchronization
 /// is built from a configuration, and runs until the program ends.
 ///
 /// ``run()`` occupies the thread that calls it. Everything else may be called on any thread.
+///
+/// ```swift
+/// var configuration = ChannelConfiguration()
+/// configuration.sources = [.init(name: "camera", input: InputLocation("rtsp://camera.local/live"))]
+/// let channel = try Channel(configuration, logger: logger)
+/// _ = try channel.add(address: "rtmp://example.com/live/key", name: "example")
+/// let end = channel.run()
+/// ```
 package final class Channel: Sendable {
     /// The time within which the channel must end cleanly after the end was requested.
     private static let teardown = Duration.milliseconds(2600)

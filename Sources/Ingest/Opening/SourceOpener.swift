@@ -4,6 +4,12 @@ package import Logging
 internal import Synchronization
 
 /// Opens inputs.
+///
+/// ```swift
+/// let source = try SourceOpener.open(InputLocation("rtsp://camera/live"), options: IngestOptions(), logger: logger)
+/// source.start(into: feed, video: source.description.video, audio: .program)
+/// source.stop()
+/// ```
 package enum SourceOpener {
     /// Opens `location` and finds its properties. Blocks until they are known. If relay connects to the input, this
     /// takes at most 15 s for the connection, and 12 s more if the size of the video is found only at the next

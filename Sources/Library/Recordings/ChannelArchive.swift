@@ -13,6 +13,13 @@ package import Segmenter
 ///
 /// Only regular files of the channel below the directory are opened, no matter which identifier a client sends. Any
 /// thread may call the methods.
+///
+/// ```swift
+/// let archive = ChannelArchive("/recordings", channel: "studio")
+/// let list = try archive.list(0..<Int64.max, limit: 100)
+/// for recording in list.recordings { print(recording.name, recording.durationSeconds) }
+/// let playlist = try archive.playlist(from: 1_795_000_000_000, to: nil)
+/// ```
 package final class ChannelArchive: Sendable {
     /// A file that is open for reading.
     struct OpenFile {

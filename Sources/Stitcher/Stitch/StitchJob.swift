@@ -32,6 +32,13 @@ package struct StitchReport: Sendable, Codable, Equatable {
 
 /// Makes one file from pieces of other files: inspects all files, makes a plan, and carries out the plan. The pieces
 /// are clips, one after the other, or a range of recordings.
+///
+/// ```swift
+/// let clips = [StitchClip(path: "a.mp4", to: .seconds(10)), StitchClip(path: "b.mp4", from: .seconds(5))]
+/// let request = StitchRequest(clips: clips, output: "both.mp4", replaces: false, version: RelayVersion.text)
+/// let job = try StitchJob(request, isCancelled: { false })
+/// let report = try job.run(progress: { done, total in print("\(done) of \(total)") }, isCancelled: { false })
+/// ```
 package struct StitchJob {
     let request: StitchRequest
     /// The range of recordings that the file contains; nil for clips.
