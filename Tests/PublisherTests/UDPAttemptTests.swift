@@ -61,7 +61,7 @@ import Testing
             push(index..<index + 1)
             index += 1
             attempt.wake()
-            return (attempt.progress.details[.sendErrors] ?? 0) > 2
+            return (attempt.progress.details.value(of: .sendErrors) ?? 0) > 2
         }
         #expect(events.notices.count == 1 && events.failure == nil)
         attempt.abandon()

@@ -133,7 +133,7 @@ struct DocumentationTests {
                 packetsInFlight: 1, flowWindow: 1, sendBufferMilliseconds: 1, sendBufferFreeBytes: 1,
                 latencyMilliseconds: 1)
             details.srt = statistics
-            for number in OutputKind.all.flatMap(\.numbers) { details[number] = 1 }
+            for number in OutputKind.all.flatMap(\.numbers) { details.set(number, to: 1) }
             details.receivers = .init(kind)
             let object = try JSONSerialization.jsonObject(with: JSONEncoder().encode(details)) as? [String: Any]
             keys.formUnion(object.map { Array($0.keys) } ?? [])

@@ -43,7 +43,7 @@ enum OutputMetrics {
 
     /// The metrics that each kind of output defines.
     private static let numbers: [MetricFamily] = OutputKind.all.flatMap(\.numbers).map { number in
-        one(number.metric, number.isCounter ? .counter : .gauge, number.help) { $0.details[number] }
+        one(number.metric, number.isCounter ? .counter : .gauge, number.help) { $0.details.value(of: number) }
     }
 
     private static let connections: [MetricFamily] = [

@@ -50,11 +50,11 @@ package struct OutputDetails: Sendable, Equatable {
 
     package init() {}
 
-    /// A number that only outputs of one kind have; nil if this output does not have it.
-    package subscript(number: OutputNumber) -> Double? {
-        get { numbers[number.key] }
-        set { numbers[number.key] = newValue }
-    }
+    /// Returns a number that only outputs of one kind have; nil if this output does not have it.
+    package func value(of number: OutputNumber) -> Double? { numbers[number.key] }
+
+    /// Sets a number that only outputs of one kind have.
+    package mutating func set(_ number: OutputNumber, to value: Double) { numbers[number.key] = value }
 
     /// The connection's round-trip time in milliseconds; nil if the protocol does not report it, or before it was
     /// measured.

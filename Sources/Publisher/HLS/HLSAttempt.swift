@@ -151,7 +151,7 @@ extension HLSAttempt {
             shared.progress.bytes = writer.bytes
             shared.progress.waitingFrames -= Int(writer.frames - shared.progress.frames)
             shared.progress.frames = writer.frames
-            shared.progress.details[.segments] = Double(writer.segments)
+            shared.progress.details.set(.segments, to: Double(writer.segments))
         }
     }
 

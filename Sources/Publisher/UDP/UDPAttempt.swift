@@ -225,7 +225,7 @@ extension UDPAttempt {
         sent.withLock { sent in
             sent.bytes += UInt64(bytes)
             sent.frames += UInt64(frames)
-            sent.details[.sendErrors] = Double(lostDatagrams)
+            sent.details.set(.sendErrors, to: Double(lostDatagrams))
         }
     }
 
