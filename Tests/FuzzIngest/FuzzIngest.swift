@@ -32,7 +32,7 @@ private enum FuzzCase {
 }
 
 /// The program's times of what is fed; no frame may be shown before it is decoded.
-private struct MixEffect {
+private struct CheckedTimeline {
     private var timeline: PacketTimeline
 
     init(canWait: Bool, bits: Int?) {
@@ -51,7 +51,7 @@ private struct MixEffect {
 
 /// Messages as a file of FLV has them: type, length, time, stream, body, length (Adobe FLV 10.1, E.4.1).
 private func publish(_ bytes: [UInt8]) {
-    var (reader, air) = (RTMPPacketReader(), MixEffect(canWait: false, bits: 32))
+    var (reader, timeline) = (RTMPPacketReader(), CheckedTimeline(canWait: false, bits: 32))
     // Behind the file's header, if it has one.
     var place = bytes.starts(with: [0x46, 0x4C, 0x56]) ? 13 : 0
     var arrival: Int64 = 0
@@ -64,7 +64,7 @@ private func publish(_ bytes: [UInt8]) {
         if let content = content(UInt8(header[0]), body),
             let packet = reader.read(RTMPPublishedMessage(timestamp: time, content: content))
         {
-            air.take(packet, at: arrival)
+            timeline.take(packet, at: arrival)
         }
         place = end + 4
     }
@@ -96,13 +96,13 @@ private func demux(_ bytes: [UInt8], as format: String) {
     let readers = [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self).compactMap {
         TrackReader($0, subject: "fuzz")
     }
-    var air = MixEffect(canWait: true, bits: readers.first?.stream.stampBits)
+    var timeline = CheckedTimeline(canWait: true, bits: readers.first?.stream.stampBits)
     var damage = 0
     while damage < 100 {
         do {
             guard let box = try demuxer.readPacket() else { return }
             let packet = try? readers.first { $0.stream.index == box.streamIndex }?.read(box)
-            if let packet { air.take(packet, at: 0) }
+            if let packet { timeline.take(packet, at: 0) }
         } catch {
             damage += 1
         }
@@ -126,8 +126,9 @@ private func readBitstreams(_ bytes: [UInt8]) {
 
 /// Packets of 19 bytes: the track and whether it is a keyframe, decoding time, time from it to being shown, arrival.
 private func time(_ bytes: [UInt8]) {
-    var airs = [
-        MixEffect(canWait: true, bits: nil), MixEffect(canWait: false, bits: 32), MixEffect(canWait: false, bits: 33),
+    var timelines = [
+        CheckedTimeline(canWait: true, bits: nil), CheckedTimeline(canWait: false, bits: 32),
+        CheckedTimeline(canWait: false, bits: 33),
     ]
     var arrival: Int64 = 0
     for start in stride(from: 0, to: bytes.count - 18, by: 19) {
@@ -138,8 +139,8 @@ private func time(_ bytes: [UInt8]) {
         let dts = number(5, 8)
         let duration = number(13, 2)
         let track = bytes[start] & 1 == 0 ? Tracks.video : Tracks.audio
-        for index in airs.indices {
-            airs[index].take(
+        for index in timelines.indices {
+            timelines[index].take(
                 EncodedPacket(
                     of: track, pts: dts &+ number(15, 4), dts: dts, duration: duration,
                     isKeyframe: bytes[start] & 2 == 0, payload: SharedBytes([1])), at: arrival)
