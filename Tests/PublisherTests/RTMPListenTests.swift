@@ -202,6 +202,32 @@ import Testing
         #expect(zip(slow.frames, slow.frames.dropFirst()).allSatisfy { $0 < $1 } && slow.frames.count < 200)
     }
 
+    @Test("After an outage RTMP players that read again ask for a keyframe until it comes, all of them together")
+    func outage() throws {
+        func needs() -> Int { events.count { if case .needsKeyframe = $0 { true } else { false } } }
+        publish(0..<1)
+        try begin()
+        let both = [try join(), try join()]
+        for player in both { try player.reads { $0.frames.count == 1 } }
+        attempt.goLive()
+        // The players read nothing for 5 s. Their sockets are full soon, and after that their queues.
+        publish(1..<150, bytes: 20_000, gop: 10_000)
+        var next: Int64 = 150
+        try eventually {
+            publish(next..<next + 1, gop: 10_000)
+            next += 1
+            attempt.wake()
+            for player in both { try player.read() }
+            return needs() > 1
+        }
+        // Each frame causes at most one report.
+        #expect(needs() <= Int(next) - 150)
+        publish(next..<next + 1, gop: 1)
+        attempt.wake()
+        for player in both { try player.reads { $0.frames.last ?? 0 >= 5000 } }
+        try eventually { events.count { if case .wantsNoKeyframe = $0 { true } else { false } } > 0 }
+    }
+
     @Test("If half of a hundred RTMP players stop reading, the others get every frame, and memory stays bounded")
     func crowd() throws {
         publish(0..<1, bytes: 4000)

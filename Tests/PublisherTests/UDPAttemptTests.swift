@@ -67,6 +67,25 @@ import Testing
         attempt.abandon()
     }
 
+    @Test("Frames of which a UDP output has not sent all datagrams wait, and count as dropped when the attempt ends")
+    func rest() throws {
+        let receiver = try LoopbackSocket()
+        // The clock stands still, so only the first datagrams are due.
+        let attempt = try attempt(port: receiver.port, clock: ManualClock())
+        attempt.start()
+        try eventually { events.isAccepted }
+        _ = packets.connected()
+        push(0..<3)
+        attempt.goLive()
+        attempt.executor.queue.sync {}
+        #expect(attempt.progress.bytes > 0 && attempt.progress.frames == 0)
+        #expect(attempt.progress.waitingFrames == 3 && attempt.progress.drops.packets == 0)
+        attempt.abandon()
+        attempt.executor.queue.sync {}
+        #expect(attempt.progress.frames == 0 && attempt.progress.waitingFrames == 0)
+        #expect(attempt.progress.drops.frames == 3 && attempt.progress.drops.causes == [.notConnected: 3])
+    }
+
     @Test("The number of a UDP output's notices is limited per minute of the attempt's own clock")
     func clock() throws {
         let clock = ManualClock()

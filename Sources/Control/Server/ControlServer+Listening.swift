@@ -90,7 +90,8 @@ extension ControlServer {
     }
 
     /// Makes `channel`, a listening socket, accept no new connections while few descriptors are free. Commands at the
-    /// local socket are always served.
+    /// local socket are always served. After an accept that failed, for example with EMFILE, each listening socket waits
+    /// a second: the bootstrap that binds it adds an `AcceptBackoffHandler`, as the RTMP server has one.
     private static func keepReserve(_ channel: any Channel, _ logger: Logger) async {
         let added = channel.eventLoop.submit {
             let gate = DescriptorGate(.shared) { logger.warning("HTTP: \($0)") }

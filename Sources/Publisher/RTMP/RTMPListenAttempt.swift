@@ -33,6 +33,8 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
     private var drops: [Int: DropLog] = [:]
     /// True after ``goLive()`` was called. The output's queue may be read only then.
     private var mayServe = false
+    /// Whether a player needed a keyframe when this was last reported.
+    private var needsKeyframe = false
 
     init(
         offer: RTMPOffer, name: String, pool: RTMPWriterPool, packets: PacketQueue, stream: PacketStream,
@@ -71,7 +73,24 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
     nonisolated var progress: AttemptProgress { totals.progress }
 
     /// Discards the packets in the output's queue. The players get their packets directly from the program's stream.
-    private func empty() { while packets.pop() != nil {} }
+    private func empty() {
+        while packets.pop() != nil {}
+        reportKeyframeNeed()
+    }
+
+    /// Reports with each frame how urgently the players need a keyframe: once for all players, so that many players
+    /// cause no more keyframes than one. The output decides when to request one. Reports also when no player needs a
+    /// keyframe any more.
+    private func reportKeyframeNeed() {
+        guard phase == .live else { return }
+        let need = seats.lazy.map(\.keyframeNeed).max() ?? .absent
+        defer { needsKeyframe = need != .absent }
+        switch need {
+        case .absent: if needsKeyframe { report.tell(.wantsNoKeyframe) }
+        case .usual: report.tell(.wantsKeyframe)
+        case .urgent: report.tell(.needsKeyframe)
+        }
+    }
 }
 
 // MARK: Adding and removing players
@@ -133,6 +152,7 @@ extension RTMPListenAttempt {
         drops[number] = nil
         remove(seat)
         report.tell(.notice("player \(number) left\(reason); \(seats.count) on air"))
+        reportKeyframeNeed()
         if seats.isEmpty, phase == .live { report.tell(.awaitsCallers) }
         endIfDrained()
     }
@@ -204,6 +224,16 @@ extension RTMPListenAttempt {
 
 /// One player, with its queue of packets from the program's stream and its connection.
 final class RTMPPlayerOutput: PacketConsumer, CountedReceiver {
+    /// How urgently a player needs a keyframe.
+    enum KeyframeNeed: Comparable {
+        /// The player gets every frame, or its queue has no room for a keyframe.
+        case absent
+        /// The player can begin or continue only at a keyframe.
+        case usual
+        /// The player's video is frozen until a keyframe comes.
+        case urgent
+    }
+
     /// The player's number in the log. The first player has the number 1.
     let number: Int
     let packets: PacketQueue
@@ -225,6 +255,12 @@ final class RTMPPlayerOutput: PacketConsumer, CountedReceiver {
     }
 
     var progress: AttemptProgress { connection.progress }
+
+    /// How urgently the player needs a keyframe. While the player does not read, a keyframe would only wait.
+    var keyframeNeed: KeyframeNeed {
+        guard packets.needsKeyframe else { return .absent }
+        return packets.standsStill ? .urgent : .usual
+    }
 
     /// The player's IP address.
     var address: String { player.address }

@@ -30,12 +30,7 @@ struct CheckCommand: BlockingCommand {
         // Log lines are discarded, because the check prints its own results.
         LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
         let configuration = try HostConfiguration.forCommand(at: file)
-        let resources = HostResources()
-        var report = CheckReport()
-        report.rows += ControlCheck(settings: configuration.http).rows()
-        for channel in configuration.channels {
-            report.rows += ChannelCheck(channel.configuration, resources: resources).rows()
-        }
+        let report = CheckReport(of: configuration)
         Terminal.put(json ? try RecordingsListing.json(report) : report.text, to: STDOUT_FILENO)
         throw (report.isGood ? ExitStatus.done : .nothingDelivered).code
     }
@@ -63,7 +58,16 @@ struct CheckReport: Encodable {
         let text: String
     }
 
-    var rows: [Row] = []
+    /// The results in the order of the checks.
+    let rows: [Row]
+
+    /// Tests everything that `configuration` needs: the HTTP server, and then the channels. Blocks.
+    init(of configuration: HostConfiguration) {
+        let resources = HostResources()
+        rows =
+            ControlCheck(settings: configuration.http).rows()
+            + configuration.channels.flatMap { ChannelCheck($0.configuration, resources: resources).rows() }
+    }
 
     /// Whether no check failed; warnings do not count.
     var isGood: Bool { rows.allSatisfy { $0.result != .failed } }

@@ -49,8 +49,8 @@ struct LivenessCheck {
         Self.keep(&stillSince, isNeedy && moment.snapshot.standsStill, moment.now)
         if moment.snapshot.requests > requests { (requests, lastRequest) = (moment.snapshot.requests, moment.now) }
         let checks = [
-            deadline(moment), takeover(moment), failback(moment), keyframe(moment), still(moment), movement(moment),
-            flow(moment), absence(moment),
+            deadline(moment), takeover(moment), failback(moment), joining(moment), keyframe(moment), still(moment),
+            movement(moment), flow(moment), absence(moment),
         ]
         return checks.compactMap(\.self)
     }
@@ -95,6 +95,14 @@ struct LivenessCheck {
         guard let since = awaySince else { return nil }
         let longest = 16 * moment.shape.primaryInterval.inNanoseconds + Self.grace
         return moment.now - since > longest ? "the primary is not probed" : nil
+    }
+
+    /// Checks that the output joins the program at a keyframe, and from then on counts what it misses.
+    private func joining(_ moment: Moment) -> String? {
+        guard case .live(let since) = moment.snapshot.machine.state, !moment.snapshot.hasJoined,
+            let keyframe = moment.program.firstKeyframe(after: since)
+        else { return nil }
+        return moment.now > keyframe + Self.grace ? "is live, and has not joined the program" : nil
     }
 
     /// Checks that the output requests the keyframe that it waits for.

@@ -16,6 +16,10 @@ struct OutputSnapshot: Sendable {
     let waiting: Int
     /// The number of packets that the queues dropped.
     let dropped: Int
+    /// Whether the output has joined the program with its present queue.
+    let hasJoined: Bool
+    /// The numbers of frames that the attempts sent, that the queues and the attempts dropped, and that wait in either.
+    let frames: (sent: Int, dropped: Int, waiting: Int)
     let needsKeyframe: Bool
     /// Whether the receivers' video is frozen until the next keyframe.
     let standsStill: Bool
@@ -36,6 +40,13 @@ struct OutputSnapshot: Sendable {
         isJoining = queues.contains { $0.isJoining }
         waiting = queues.reduce(0) { $0 + $1.status.packets }
         dropped = lanes.queueDrops.packets
+        hasJoined = !lanes.packets.isJoining
+        var attempts = lanes.retired.map(\.attempt)
+        if let attempt { attempts.append(attempt) }
+        if let candidate { attempts.append(candidate) }
+        let queued = queues.reduce(0) { $0 + $1.waitingFrames }
+        let held = attempts.reduce(0) { $0 + $1.progress.waitingFrames }
+        frames = (sent: Int(lanes.frames), dropped: lanes.queueStatus.droppedFrames, waiting: queued + held)
         needsKeyframe = lanes.packets.needsKeyframe
         standsStill = lanes.packets.standsStill
         requests = lanes.keyframes.requests

@@ -41,7 +41,7 @@ struct QueueWalk {
         queue = PacketQueue(
             limits: limits, isFromStart: Bool.random(using: &random), awaitsCallers: Bool.random(using: &random),
             clock: clock)
-        accounting = AccountingCheck(mayMiss: queue.isJoining)
+        accounting = AccountingCheck(of: "packets", mayMiss: queue.isJoining)
         (self.limits, self.random) = (limits, random)
         if queue.isJoining, Bool.random(using: &self.random) { join() }
     }

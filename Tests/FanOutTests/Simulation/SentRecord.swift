@@ -20,6 +20,7 @@ final class SentRecord: Sendable {
         /// Whether each frame, and each audio packet, was sent. The index is the packet's frame interval.
         var (frames, audio): ([Bool], [Bool]) = ([], [])
         var count = 0
+        var unheardFrames = 0
         var last: Sent?
     }
 
@@ -36,6 +37,10 @@ final class SentRecord: Sendable {
 
     /// The number of frames and audio packets that were sent.
     var sentCount: Int { state.withLock { $0.count } }
+
+    /// The number of frames that the attempts of an output that listens took while no receiver was connected, or while
+    /// the receiver waited for the keyframe at which it begins.
+    var unheardFrames: Int { state.withLock { $0.unheardFrames } }
 
     func add(_ attempt: SimulatedAttempt) { state.withLock { $0.attempts.append(attempt) } }
 
@@ -59,6 +64,11 @@ final class SentRecord: Sendable {
             return state.takenBefore
         }
         return before + present
+    }
+
+    /// Records that an attempt took `packet` while no receiver was to get it.
+    func note(unheard packet: EncodedPacket) {
+        if packet.track == .video { state.withLock { $0.unheardFrames += 1 } }
     }
 
     /// Records that `packet` was sent at `now`. Returns false if it had been sent before.

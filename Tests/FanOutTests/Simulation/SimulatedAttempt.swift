@@ -226,7 +226,7 @@ extension SimulatedAttempt {
     }
 
     private func send(_ packet: EncodedPacket, _ state: inout State, at now: Int64) {
-        guard isHeard(packet, &state) else { return }
+        guard isHeard(packet, &state) else { return record.note(unheard: packet) }
         if transport == .stream { state.socketBytes += Double(packet.payload.count) }
         state.lastProgress = now
         state.progress.bytes += UInt64(packet.payload.count)

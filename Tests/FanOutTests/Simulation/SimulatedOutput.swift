@@ -44,7 +44,8 @@ final class SimulatedOutput {
     private var endIsDue: Int64?
     private var (fed, fedFrames) = (0, 0)
     private var wasPaused = false
-    private var accounting: AccountingCheck
+    private var packetAccounting: AccountingCheck
+    private var frameAccounting: AccountingCheck
     private var liveness = LivenessCheck()
 
     /// Creates an output that is not started yet and requests keyframes from `keyframes`.
@@ -71,7 +72,9 @@ final class SimulatedOutput {
             timers: context.clock, jitter: { jitter.next() }, logger: quiet)
         (self.name, self.shape, self.peers, self.record, self.context) = (name, shape, peers, record, context)
         self.supervisor = supervisor
-        accounting = AccountingCheck(mayMiss: supervisor.state.withLock { $0.packets.isJoining })
+        let mayMiss = supervisor.state.withLock { $0.packets.isJoining }
+        packetAccounting = AccountingCheck(of: "packets", mayMiss: mayMiss)
+        frameAccounting = AccountingCheck(of: "frames", mayMiss: mayMiss)
     }
 
     var snapshot: OutputSnapshot { supervisor.state.withLock { OutputSnapshot($0) } }
@@ -119,26 +122,38 @@ final class SimulatedOutput {
             at: LivenessCheck.Moment(
                 now: now, snapshot: snapshot, last: record.last, program: context.program, shape: shape,
                 isFavorable: isFavorable))
-        let fault = accounting.fault(
-            fed: fed, taken: record.taken(), dropped: snapshot.dropped, waiting: snapshot.waiting,
-            isJoining: snapshot.isJoining)
-        if let fault { faults.append(fault) }
+        faults += accountingFaults(snapshot)
         if hasEnded { faults += faultsAtTheEnd(snapshot) }
         if let endIsDue, !hasEnded, now > endIsDue { faults.append("does not tell that it has ended") }
         for fault in faults { context.faults.add(fault, of: name, at: now) }
     }
 
-    /// Checks the status of an output that has ended: its sent and dropped frames must be all frames that it was given.
+    /// Checks that the output accounts for each packet and each frame that it was given.
+    private func accountingFaults(_ snapshot: OutputSnapshot) -> [String] {
+        let frames = snapshot.frames
+        return [
+            packetAccounting.fault(
+                fed: fed, taken: record.taken(), dropped: snapshot.dropped, waiting: snapshot.waiting,
+                isJoining: snapshot.isJoining),
+            frameAccounting.fault(
+                fed: fedFrames, taken: frames.sent + record.unheardFrames, dropped: frames.dropped,
+                waiting: frames.waiting, isJoining: snapshot.isJoining),
+        ].compactMap(\.self)
+    }
+
+    /// Checks the status of an output that has ended. Its sent and dropped frames must be all frames that it was given,
+    /// which excludes those that came while it was paused. Not counted are those that it missed before it joined the
+    /// program, and those that no receiver of an output that listens was to get.
     private func faultsAtTheEnd(_ snapshot: OutputSnapshot) -> [String] {
         var faults = snapshot.waiting == 0 ? [] : ["has ended, and \(snapshot.waiting) packets wait"]
         let status = supervisor.status
-        // Packets that an output missed before it joined, or during a pause, are not counted. A listening output counts
-        // what its receivers get.
-        guard shape.transport != .listener, !shape.joinsRunningProgram, !wasPaused else { return faults }
-        let counted = Int(status.frames) + status.queue.droppedFrames
-        if counted != fedFrames {
-            faults.append("sent \(status.frames) and dropped \(status.queue.droppedFrames) of \(fedFrames) frames")
+        let missed = frameAccounting.missing
+        let expected = fedFrames - missed - record.unheardFrames
+        if Int(status.frames) + status.queue.droppedFrames != expected {
+            faults.append("sent \(status.frames) and dropped \(status.queue.droppedFrames) of \(expected) frames")
         }
+        let mayMiss = shape.transport == .listener || shape.joinsRunningProgram || wasPaused
+        if !mayMiss, missed > 0 { faults.append("began with the program, and \(missed) frames are not counted") }
         return faults
     }
 }

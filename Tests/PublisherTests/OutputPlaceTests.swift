@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HLS
+import SRT
+import Testing
+
+@testable import FanOut
+@testable import Publisher
+@testable import RTMP
+
+/// Tests which outputs wait for an output that was removed, because both need the same directory or port.
+@Suite("Outputs that wait for a removed output")
+struct OutputPlaceTests {
+    /// Whether `next` waits for the removed output `old`, which still has or has not closed its listening socket.
+    private func waits(
+        _ next: any OutputTarget, for old: any OutputTarget, hasStoppedListening: Bool = false
+    ) throws -> Bool {
+        let (place, wanted) = (try #require(old.place), try #require(next.place))
+        return place.excludes(wanted, hasStoppedListening: hasStoppedListening)
+    }
+
+    @Test("An HLS output waits for a removed one in the same directory until that has ended, and for no other")
+    func directories() throws {
+        let target = { (path: String) in HLSTarget(location: try HLSLocation("hls:\(path)"), name: "hls") }
+        let (old, next) = (try target("/tmp/live"), try target("/tmp/live/"))
+        #expect(try waits(next, for: old))
+        #expect(try waits(next, for: old, hasStoppedListening: true))
+        #expect(try !waits(target("/tmp/live/part"), for: old))
+    }
+
+    @Test("An SRT output that listens waits until a removed one has closed the port that both need")
+    func srtPorts() throws {
+        let target = { (address: String) in SRTTarget(url: try SRTURL("srt://\(address)"), name: "srt") }
+        let old = try target("127.0.0.1:9000?mode=listener&latency=200")
+        let next = try target("127.0.0.1:9000?mode=listener&latency=400")
+        #expect(try waits(next, for: old))
+        #expect(try !waits(next, for: old, hasStoppedListening: true))
+        // libsrt cannot share the old UDP socket with a listener at another local address.
+        let other = try target("0.0.0.0:9000?mode=listener")
+        #expect(try waits(other, for: old, hasStoppedListening: true))
+        #expect(try !waits(target("127.0.0.1:9001?mode=listener"), for: old))
+        #expect(try target("127.0.0.1:9000").place == nil, "a caller needs no port of its own")
+    }
+
+    @Test("An RTMP output for players waits only for a removed one at another local address of its port")
+    func rtmpPorts() throws {
+        let target = { (address: String) in
+            var url = try RTMPListenURL("rtmp-listen://\(address)", for: .output)
+            url.port = 0
+            return RTMPListenTarget(
+                offer: try RTMPOffer(url, server: RTMPServer()), name: "players", pool: RTMPWriterPool(),
+                stream: PacketStream())
+        }
+        let old = try target("127.0.0.1/live/program")
+        let (same, other) = (try target("127.0.0.1/live/program"), try target("0.0.0.0/live/program"))
+        #expect(try !waits(same, for: old))
+        #expect(try waits(other, for: old))
+        #expect(try !waits(other, for: old, hasStoppedListening: true))
+        for target in [old, same, other] { target.leave() }
+    }
+}
