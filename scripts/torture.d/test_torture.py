@@ -6,6 +6,7 @@ import argparse
 import array
 import json
 import math
+import random
 import unittest
 from pathlib import Path
 
@@ -84,6 +85,14 @@ class StampTests(unittest.TestCase):
         whole = next(unit for unit in units() if unit.kind == "video")
         self.assertEqual(ts.annex_b(changed), ts.annex_b(whole))
 
+    def test_damage_flips_one_bit_and_spares_the_head(self) -> None:
+        given = [Unit("video", 0.0, bytes(40), due=number / RATE) for number in range(2 * RATE)]
+        changed = stamps.damaged(given, 0.0, 1.0, 5, random.Random(1))
+        wrong = [unit for unit, other in zip(changed, given) if unit.body != other.body]
+        self.assertEqual([round(unit.due * RATE) for unit in wrong], [0, 5, 10, 15, 20])
+        self.assertTrue(all(sum(byte.bit_count() for byte in unit.body) == 1 for unit in wrong))
+        self.assertFalse(any(any(unit.body[:stamps.HEAD]) for unit in wrong))
+
     def test_nothing_is_changed_in_place(self) -> None:
         given = units()
         for change in (lambda all: stamps.jump(all, 1, 1), lambda all: stamps.held(all, 1, 1), stamps.short_lengths,
@@ -131,6 +140,17 @@ class TransportStreamTests(unittest.TestCase):
         pids = [(due, (packet[1] & 31) << 8 | packet[2]) for due, packet in changed]
         self.assertTrue(all((pid < 0x200) == (due < 2) for due, pid in pids if pid not in (0, ts.PMT_PID)))
 
+    def test_program_changes_its_codec(self) -> None:
+        muxer = ts.Muxer()
+        kinds_told = []
+        for program in (ts.Program(), ts.Program(version=1, coding=ts.HEVC)):
+            muxer.change(program)
+            kinds_told.append(muxer.psi()[1][17])
+        self.assertEqual(kinds_told, [ts.AVC, ts.HEVC])
+        frames = [b"\0\0\0\1\x46\1\x50" + bytes([number]) for number in range(3)]
+        self.assertEqual(ts.access_units(b"".join(frames)), frames)
+        self.assertEqual(ts.annex_b(Unit("video", 0.0, frames[1], tag=ts.HEVC, key=True, config=AVCC)), frames[1])
+
     def test_frames_without_stamps(self) -> None:
         unit = units()[0]
         self.assertEqual(ts.pes(unit)[7], 0xC0)
@@ -151,6 +171,15 @@ class TransportStreamTests(unittest.TestCase):
         left = ts.lose(whole, 1.0, 2.0, 2)
         self.assertLess(len(left), len(whole))
         self.assertEqual([packet for packet in left if packet[0] >= 2], [packet for packet in whole if packet[0] >= 2])
+
+
+    def test_flipped_bits_leave_headers_whole(self) -> None:
+        whole = self.packets()
+        changed = ts.flip(whole, 1.0, 2.0, 3, random.Random(1))
+        wrong = [(one, two) for one, two in zip(whole, changed) if one != two]
+        self.assertTrue(wrong)
+        for (due, before), (_, after) in wrong:
+            self.assertTrue(1.0 <= due < 2.0 and before[:4] == after[:4] and len(after) == ts.PACKET)
 
 
 class MP4Tests(unittest.TestCase):
@@ -227,6 +256,16 @@ class VerdictTests(unittest.TestCase):
 
     def test_frozen_to_the_end_is_seen(self) -> None:
         self.assertTrue(any("shows nothing after" in fault for fault in self.faults([*range(150), *[149] * 100])))
+
+    def test_a_copy_may_repeat_what_the_sender_does(self) -> None:
+        numbers = list(range(200))
+        one = good(numbers)
+        one.frames += [Frame(8 + index / RATE / 2, 200 + index // 2, 0) for index in range(300)]
+        one.beeps = good(list(range(350))).beeps
+        doubled = self.sent(doubled=True)
+        self.assertEqual(verdicts.faults(doubled, trial(one, use="copy")), [])
+        self.assertTrue(verdicts.faults(doubled, trial(one)))
+        self.assertTrue(verdicts.faults(self.sent(), trial(one, use="copy")))
 
     def test_late_start_is_seen(self) -> None:
         self.assertTrue(any("begins" in fault for fault in self.faults(list(range(200, 350)))))
