@@ -315,6 +315,14 @@ def restart(studio: Studio) -> Sent:
     return replace(sent, told=f"{sent.told}; the playlist counts from 0 again", restarts=True, bound=6.0, says="")
 
 
+def maps(studio: Studio) -> Sent:
+    width, height = studio.rng.choice([(640, 360), (480, 270), (256, 144)])
+    sent = two_codings(studio, f"another initialization section: video of {width}x{height}", {"size": (width, height)},
+                       later=Shape((width, height)), says="(coded|video|chang|size)")
+    sent.sessions[0].codings = ((0.0, Coding()), (JOINT / RATE, Coding(size=(width, height))))
+    return sent
+
+
 ALL = [
     Kind("plain", "a stream as it should be", plain, (*LIVE, "file"), "rtmp/one-of-two"),
     Kind("begins", "begins at any packet", begins, OWN, "udp/alone"),
@@ -353,6 +361,7 @@ ALL = [
     Kind("commands", "commands that name another stream", commands, ("rtmp",)),
     Kind("unknown-codec", "a codec that does not exist", unknown_codec, ("rtmp",)),
     Kind("restart", "a playlist that counts from 0 again", restart, ("hls",)),
+    Kind("maps", "a playlist of fragmented MP4 that changes its initialization section", maps, ("hls",)),
     Kind("samples", "infinite, undefined and huge samples", files.samples, files.BOTH, "file/alone"),
     Kind("edit-list", "files with edit lists", files.edit_list, files.BOTH, "file/alone"),
     Kind("rotation", "files that lie on their side", files.rotation, files.BOTH),

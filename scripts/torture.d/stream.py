@@ -36,6 +36,8 @@ class Session:
     changes: tuple[tuple[float, ts.Program], ...] = ()
     commands: tuple[tuple[float, tuple], ...] = ()
     """Commands of RTMP, and when they are sent."""
+    codings: tuple[tuple[float, Coding], ...] = ()
+    """Of fragmented MP4 by HLS: its codings, each with an initialization section, and when they begin."""
     abrupt: bool = False
     """Leaves without a word."""
     intrudes: bool = False

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import media  # first: it says where the modules of other scripts are
 import flv
+import fmp4
+import http_senders
 import kinds
 import main
 import mp4
@@ -210,6 +212,45 @@ class MP4Tests(unittest.TestCase):
         self.assertEqual(len(changed), len(data))
         first = next(at for at, (one, two) in enumerate(zip(changed, data)) if one != two)
         self.assertEqual(first, 12 + 24_000 * 8 + 2)
+
+
+class PlaylistTests(unittest.TestCase):
+    def session(self) -> Session:
+        return Session(units(), codings=((0.0, media.Coding()), (2.0, media.Coding(size=(640, 360)))))
+
+    def test_sections_have_the_shape_of_their_coding(self) -> None:
+        sections = http_senders.sections(self.session())
+        entries = [data[data.index(b"avc1") + 28:][:4] for data in sections]
+        self.assertEqual(entries, [(320).to_bytes(2, "big") + (180).to_bytes(2, "big"),
+                                   (640).to_bytes(2, "big") + (360).to_bytes(2, "big")])
+        for data in sections:
+            self.assertEqual([kind for kind, _ in mp4.boxes(data)], [b"ftyp", b"moov"])
+            self.assertEqual(sum(len(contents) + 8 for _, contents in mp4.boxes(data)), len(data))
+
+    def test_fragments_have_all_units_at_their_places(self) -> None:
+        cut = http_senders.cut(self.session(), 0)
+        self.assertEqual([begin for _, begin, _, _ in cut], [0.0, 1.0, 2.0, 3.0])
+        for _, begin, _, data in cut:
+            (_, head), (_, body) = mp4.boxes(data)
+            runs = [dict(mp4.boxes(track)) for kind, track in mp4.boxes(head) if kind == b"traf"]
+            self.assertEqual(int.from_bytes(runs[0][b"tfdt"][4:], "big"), begin * fmp4.SCALE)
+            places = [int.from_bytes(run[b"trun"][8:12], "big") for run in runs]
+            self.assertEqual(places[0], len(head) + 16)
+            self.assertEqual((data[places[0] + 4], data[places[1]:places[1] + 5]), (0x65, b"audio"))
+        bodies = b"".join(dict(mp4.boxes(data))[b"mdat"] for _, _, _, data in cut)
+        self.assertEqual(len(bodies), sum(len(unit.body) for unit in units()))
+
+    def test_a_change_is_a_discontinuity_that_is_counted_when_it_is_gone(self) -> None:
+        listed = [http_senders.Listed(0, number, 1.0, int(number >= 8)) for number in range(10)]
+        lines = http_senders.playlist(listed[6:], 1).splitlines()
+        self.assertEqual(lines[4:], [
+            "#EXT-X-DISCONTINUITY-SEQUENCE:0", '#EXT-X-MAP:URI="0-init-0.mp4"', "#EXTINF:1.000,", "0-6.m4s",
+            "#EXTINF:1.000,", "0-7.m4s", "#EXT-X-DISCONTINUITY", '#EXT-X-MAP:URI="0-init-1.mp4"', "#EXTINF:1.000,",
+            "0-8.m4s", "#EXTINF:1.000,", "0-9.m4s"])
+        lines = http_senders.playlist(listed[8:], 1).splitlines()
+        self.assertEqual(lines[4:6], ["#EXT-X-DISCONTINUITY-SEQUENCE:1", '#EXT-X-MAP:URI="0-init-1.mp4"'])
+        packets = http_senders.playlist([http_senders.Listed(0, 3, 1.0, -1)], 1)
+        self.assertFalse("MAP" in packets or "DISCONTINUITY" in packets)
 
 
 class ReadingTests(unittest.TestCase):
