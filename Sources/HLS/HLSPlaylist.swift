@@ -200,11 +200,15 @@ enum HLSDate {
     /// Parses a date that ``text(milliseconds:)`` has written. Returns nil for any other text.
     static func milliseconds(_ text: String) -> Int64? {
         let numbers = text.split(whereSeparator: { "-T:.Z".contains($0) }).map { Int32($0) ?? -1 }
-        guard text.utf8.count == 24, numbers.count == 7, numbers.allSatisfy({ $0 >= 0 }) else { return nil }
+        // Larger numbers would overflow below.
+        guard text.utf8.count == 24, numbers.count == 7, numbers.allSatisfy({ (0...9999).contains($0) }) else {
+            return nil
+        }
         var parts = tm()
         (parts.tm_year, parts.tm_mon, parts.tm_mday) = (numbers[0] - 1900, numbers[1] - 1, numbers[2])
         (parts.tm_hour, parts.tm_min, parts.tm_sec) = (numbers[3], numbers[4], numbers[5])
-        return Int64(timegm(&parts)) * 1000 + Int64(numbers[6])
+        let date = Int64(timegm(&parts)) * 1000 + Int64(numbers[6])
+        return Self.text(milliseconds: date) == text ? date : nil
     }
 
     private static func padded(_ value: Int, _ width: Int) -> String {

@@ -27,13 +27,6 @@ package struct RTMPBackChannel {
     /// Replies to send, at most one message of each kind.
     private var owed: [RTMPMessage] = []
 
-    /// Creates a parser that continues where librtmp, or the server's session, stopped parsing.
-    package init(handover: RTMPSession.Handover) {
-        self.init(
-            parser: handover.parser, unread: handover.unread, receivedBytes: handover.receivedBytes,
-            running: handover.running)
-    }
-
     init(
         parser: RTMPInboundParser, unread: [UInt8] = [], receivedBytes: Int = 0, running: RTMPRunningStream? = nil
     ) {

@@ -220,3 +220,12 @@ struct RTMPConnectCommand {
         return writer.bytes
     }
 }
+
+extension RTMPBackChannel {
+    /// Creates a parser that continues where librtmp, or the server's session, stopped parsing.
+    package init(handover: RTMPSession.Handover) {
+        self.init(
+            parser: handover.parser, unread: handover.unread, receivedBytes: handover.receivedBytes,
+            running: handover.running)
+    }
+}

@@ -15,11 +15,15 @@ package func fuzzIngest(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 2 else { return 0 }
     let input = Array(UnsafeBufferPointer(start: start, count: count))
     let bytes = Array(input.dropFirst(2))
-    switch FuzzCase.given ?? Int(input[0] % 4) {
+    switch FuzzCase.given ?? Int(input[0] % 8) {
     case 0: publish(bytes)
     case 1: demux(bytes, as: ["mpegts", "flv", "mov", "matroska"][Int(input[1] % 4)])
     case 2: readBitstreams(bytes)
-    default: time(bytes)
+    case 3: time(bytes)
+    case 4: readPlaylist(String(decoding: bytes, as: UTF8.self))
+    case 5: readTables(bytes)
+    case 6: readSections(bytes)
+    default: readRequest(String(decoding: bytes, as: UTF8.self))
     }
     return 0
 }

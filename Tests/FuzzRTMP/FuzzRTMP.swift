@@ -2,23 +2,27 @@
 
 import Glibc
 
+@testable import Networking
 @testable import RTMP
 
-/// What libFuzzer calls with each input, compiled by `scripts/fuzz --of rtmp` with the files of the RTMP server that do no
-/// I/O. The first byte says what the rest is; nothing in it may trap, hang, eat memory, or mean something else when it
+/// What libFuzzer calls with each input, compiled by `scripts/fuzz --of rtmp` with the files of the RTMP server and of the
+/// RTMP outputs that do no I/O. The first byte says what the rest is; nothing in it may trap, hang, eat memory, or mean something else when it
 /// comes in other pieces.
 @_cdecl("LLVMFuzzerTestOneInput")
 package func fuzzRTMP(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: start, count: count))
     guard count > 1 else { return 0 }
     let bytes = Array(input.dropFirst(2))
-    switch FuzzCase.given ?? Int(input[0] % 6) {
+    switch FuzzCase.given ?? Int(input[0] % 9) {
     case 0: converse(Prelude.greeted + bytes, cut: Int(input[1]))
     case 1: converse(Prelude.published + bytes, cut: Int(input[1]))
     case 2: readChunks(bytes, cut: Int(input[1]))
     case 3: _ = AMF0Reader.values(bytes)
     case 4: _ = try? FLVVideo(body: bytes[...])
-    default: _ = try? FLVAudio(body: bytes[...])
+    case 5: _ = try? FLVAudio(body: bytes[...])
+    case 6: hear(bytes, cut: Int(input[1]))
+    case 7: readStatus(bytes)
+    default: negotiate(bytes, cut: Int(input[1]))
     }
     return 0
 }
@@ -101,4 +105,73 @@ private func messages(in pieces: [ArraySlice<UInt8>]) -> [RTMPInboundParser.Mess
         guard parser.heldBytes <= RTMPInboundParser.maximumHeldBytes else { abort() }
     }
     return messages
+}
+
+// MARK: What the other side of an output answers
+
+private enum Peers {
+    /// A server with each kind of secret in its address.
+    static let server = try? RTMPURL("rtmp://user:pass9876@media.example/live/key-of-stream?token=abcdef")
+    static let http = try? ProxyURL("http://user:pass9876@127.0.0.1:3128")
+    static let socks = ["socks5://127.0.0.1:1080", "socks5://user:pass9876@127.0.0.1:1080"].compactMap {
+        try? ProxyURL($0)
+    }
+}
+
+/// What a server or a player said while a stream was on air.
+private struct Heard: Equatable {
+    var messages: [RTMPStatusMessage] = []
+    var wishes: [RTMPPlayerCommand] = []
+}
+
+private func hear(_ bytes: [UInt8], cut: Int) {
+    let whole = heard(in: [bytes[...]])
+    let middle = min(bytes.count, cut)
+    guard heard(in: [bytes[..<middle], bytes[middle...]]) == whole else { abort() }
+}
+
+/// Nil if the bytes are no chunks: what was said before is then lost if it came with them.
+private func heard(in pieces: [ArraySlice<UInt8>]) -> Heard? {
+    var (channel, heard) = (RTMPBackChannel(parser: RTMPInboundParser()), Heard())
+    for piece in pieces {
+        let answer = channel.take(Array(piece))
+        // Acknowledgement, ping and window size: one of each.
+        guard channel.takeReplies().count <= 3 else { abort() }
+        if answer.failure != nil { return nil }
+        heard.messages += answer.messages
+        heard.wishes += answer.wishes
+    }
+    return heard
+}
+
+/// A command of a server: what an operator reads of it, where it leads, and what a login answers.
+private func readStatus(_ command: [UInt8]) {
+    guard let message = RTMPStatusMessage(command: command) else { return }
+    guard let url = Peers.server else { abort() }
+    let words = message.words(masking: url)
+    guard words.count <= 200, !words.contains("key-of-stream"), !words.contains("pass9876") else { abort() }
+    _ = (message.failureKind, message.endsPublishing, message.isReconnectRequest)
+    _ = message.address.flatMap { url.redirected(to: $0) }?.description
+    var login = RTMPLogin(url: url, nonce: { "01234567" })
+    for _ in 0..<3 { _ = try? login.answer(to: message) }
+}
+
+private func negotiate(_ bytes: [UInt8], cut: Int) {
+    guard let http = Peers.http, Peers.socks.count == 2 else { abort() }
+    let middle = min(bytes.count, cut)
+    converse(with: http, in: [bytes[..<middle], bytes[middle...]])
+    // A proxy that speaks SOCKS answers each message before it gets the next one.
+    let single = bytes.prefix(600).map { [$0][...] }
+    for proxy in Peers.socks { converse(with: proxy, in: single) }
+}
+
+private func converse(with proxy: ProxyURL, in pieces: [ArraySlice<UInt8>]) {
+    var dialogue = proxy.dialogue(host: "media.example", port: 1935)
+    guard !dialogue.begin().isEmpty else { abort() }
+    for piece in pieces {
+        guard let reaction = try? dialogue.take(Array(piece)), reaction != .done else { return }
+        guard reaction != .send([]) else { abort() }
+    }
+    // The longest answers: two bytes for the methods, two for the login, and a name of 255 bytes.
+    guard proxy.kind == .http || pieces.count < 2 + 2 + 4 + 256 + 2 else { abort() }
 }

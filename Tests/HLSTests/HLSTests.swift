@@ -144,11 +144,14 @@ import Testing
         #expect(HLSName.isOurs(name) == isOurs)
     }
 
-    @Test("A date in a playlist is written in UTC and parsed back")
+    @Test("A date in a playlist is written in UTC and parsed back, and a damaged one is refused")
     func dates() {
         #expect(HLSDate.text(milliseconds: 951_827_696_789) == "2000-02-29T12:34:56.789Z")
         #expect(HLSDate.milliseconds("2000-02-29T12:34:56.789Z") == 951_827_696_789)
         #expect(HLSDate.milliseconds("2000-02-29") == nil)
+        // A damaged date of 24 bytes whose numbers are too large, and one with a month that does not exist.
+        #expect(HLSDate.milliseconds("2147483647-1-1T1:1:1.01Z") == nil)
+        #expect(HLSDate.milliseconds("2000-13-01T12:34:56.789Z") == nil)
     }
 }
 

@@ -24,6 +24,7 @@ import urllib.request
 from boxes import BoxTrial
 from devtools import Browser, Failed
 from hold import HoldTrial
+from names import NameTrial
 
 KEY = "accept-secret-7261"
 ALIVE = "accept-alive"
@@ -138,7 +139,7 @@ class Wire(threading.Thread):
         self.flows.set()
 
 
-class Trial(HoldTrial, BoxTrial):
+class Trial(HoldTrial, BoxTrial, NameTrial):
     """One run: what is judged, and what that needs."""
 
     def __init__(self, options):
@@ -812,6 +813,7 @@ class Trial(HoldTrial, BoxTrial):
                 "hold",
                 "film",
                 "strip",
+                "hostile_names",
                 "delete",
                 "stall",
                 "network_break",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import fmp4
 from sender import PATIENCE, Sender, form_bytes, joined
 from stream import JOINS, Session
 
@@ -79,7 +81,7 @@ class HTTP(Sender):
 
 
 class HLS(HTTP):
-    """A live playlist, whose segments begin with keyframes."""
+    """A live playlist, whose segments begin with keyframes: of packets, or of fragmented MP4."""
 
     joins = JOINS["hls"]
     LISTED = 6
@@ -89,7 +91,8 @@ class HLS(HTTP):
         return f"http://127.0.0.1:{self.port}/live.m3u8"
 
     def prepare(self) -> None:
-        self.kept: dict[str, bytes] = {}
+        self.kept = {f"{number}-init-{index}.mp4": data for number, session in enumerate(self.sent.sessions)
+                     for index, data in enumerate(sections(session))}
         self.lock = threading.Lock()
         super().prepare()
         self.pace.begin()
@@ -104,20 +107,17 @@ class HLS(HTTP):
         segments = [segment for number, session in enumerate(self.sent.sessions)
                     for segment in cut(session, number)]
         target = round(max(end - begin for _, begin, end, _ in segments) + 0.5)
-        listed: list[tuple[int, int, float]] = []
+        listed: list[Listed] = []
         for session, begin, end, data in segments:
             self.pace.wait(end)
-            if listed and listed[-1][0] != session:
+            if listed and listed[-1].session != session:
                 listed = []
-            number = listed[-1][1] + 1 if listed else 0
-            listed = [*listed, (session, number, end - begin)][-self.LISTED:]
-            lines = ["#EXTM3U", "#EXT-X-VERSION:3", f"#EXT-X-TARGETDURATION:{target}",
-                     f"#EXT-X-MEDIA-SEQUENCE:{listed[0][1]}"]
-            for owner, index, seconds in listed:
-                lines += [f"#EXTINF:{seconds:.3f},", f"{owner}-{index}.ts"]
+            number = listed[-1].number + 1 if listed else 0
+            coding = coding_of(self.sent.sessions[session], begin)
+            listed = [*listed, Listed(session, number, end - begin, coding)][-self.LISTED:]
             with self.lock:
-                self.kept[f"{session}-{number}.ts"] = data
-                self.kept["live.m3u8"] = "\n".join([*lines, ""]).encode()
+                self.kept[listed[-1].name] = data
+                self.kept["live.m3u8"] = playlist(listed, target).encode()
 
     def answer(self, request: Handler) -> None:
         with self.lock:
@@ -128,13 +128,63 @@ class HLS(HTTP):
             self.give(request, data)
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A segment in a playlist."""
+
+    session: int
+    number: int
+    seconds: float
+    coding: int
+    """Which of the session's codings it has; -1 of packets."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.session}-{self.number}.{'ts' if self.coding < 0 else 'm4s'}"
+
+    @property
+    def map(self) -> list[str]:
+        return [f'#EXT-X-MAP:URI="{self.session}-init-{self.coding}.mp4"'] if self.coding >= 0 else []
+
+
+def playlist(listed: list[Listed], target: int) -> str:
+    """The text of a playlist. Each change of the coding is a discontinuity, and those that are gone are counted."""
+    first = last = listed[0]
+    lines = ["#EXTM3U", f"#EXT-X-VERSION:{3 if first.coding < 0 else 7}", f"#EXT-X-TARGETDURATION:{target}",
+             f"#EXT-X-MEDIA-SEQUENCE:{first.number}"]
+    if first.coding >= 0:
+        lines.append(f"#EXT-X-DISCONTINUITY-SEQUENCE:{first.coding}")
+    lines += first.map
+    for segment in listed:
+        if segment.coding != last.coding:
+            lines += ["#EXT-X-DISCONTINUITY", *segment.map]
+        lines += [f"#EXTINF:{segment.seconds:.3f},", segment.name]
+        last = segment
+    return "\n".join([*lines, ""])
+
+
+def coding_of(session: Session, due: float) -> int:
+    """Which of a session's codings is in force; -1 of packets."""
+    return sum(due >= begin for begin, _ in session.codings) - 1
+
+
+def sections(session: Session) -> list[bytes]:
+    """The initialization sections of fragmented MP4."""
+    return [fmp4.section(coding, [unit for unit in session.units if coding_of(session, unit.due) == index])
+            for index, (_, coding) in enumerate(session.codings)]
+
+
 def cut(session: Session, number: int) -> list[tuple[int, float, float, bytes]]:
-    """Segments of a second or more: session, begin and end when due, and the packets."""
+    """Segments of a second or more: session, begin and end when due, and the packets or the fragment."""
     begins = [session.units[0].due]
     for unit in session.units:
         if unit.key and unit.due - begins[-1] >= 0.98:
             begins.append(unit.due)
     ends = [*begins[1:], session.units[-1].due + 0.04]
+    if session.codings:
+        return [(number, begin, end, fmp4.segment(index, [
+            unit for unit in session.units if begin <= unit.due < end or end == ends[-1] <= unit.due]))
+            for index, (begin, end) in enumerate(zip(begins, ends), 1)]
     packets = list(form_bytes(session, "ts"))
     found, at = [], 0
     for begin, end in zip(begins, ends):

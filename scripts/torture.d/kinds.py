@@ -2,6 +2,7 @@
 """The kinds of streams: each makes what is sent from random numbers, and says what must come of it."""
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -93,6 +94,12 @@ def audio_goes(studio: Studio) -> Sent:
     return simple(f"no audio for {length} s", units, disturbed=[(begin, begin + length)], bound=1.0)
 
 
+def video_goes(studio: Studio) -> Sent:
+    begin, length = studio.at, studio.pick(0.3, 2 if studio.short else 6)
+    units = stamps.without(studio.plain(frames=studio.frames + round(length * RATE)), "video", begin, begin + length)
+    return simple(f"no video for {length} s", units, disturbed=[(begin, begin + length)], bound=1.0)
+
+
 def audio_lags(studio: Studio) -> Sent:
     seconds = studio.pick(0.1, 0.9)
     return simple(f"audio is sent {seconds} s behind its video", stamps.late(studio.plain(), "audio", seconds),
@@ -128,11 +135,34 @@ def aspect_changes(studio: Studio) -> Sent:
                        moves=[(JOINT, 1)])
 
 
-def outlier(studio: Studio) -> Sent:
+def rate_changes(studio: Studio) -> Sent:
+    return two_codings(studio, "50 frames a second", {"rate": 2 * RATE}, doubled=True)
+
+
+def codec_changes(studio: Studio) -> Sent:
+    first = Coding(frames=JOINT, bframes=0)
+    second = replace(first, begin=JOINT, frames=6 * RATE)
+    at, frames = JOINT / RATE, iter(studio.hevc(second))
+    units = [replace(unit, body=next(frames), tag=ts.HEVC) if unit.kind == "video" and unit.number >= JOINT else unit
+             for unit in studio.joined(first, second)]
+    return Sent(f"after {at:.0f} s video of HEVC on the same PID",
+                [Session(units, changes=((at, ts.Program(version=1, coding=ts.HEVC)),))], disturbed=[(at, at)],
+                says="" if studio.transport == "file" else "(coded|video|chang|program map)")
+
+
+def off(studio: Studio, first: float, last: float) -> Sent:
     kind = studio.rng.choice(["video", "audio"])
-    by, begin = studio.pick(0.1, 10) * studio.rng.choice([1, -1]), studio.pick(1, 5)
+    by, begin = studio.pick(0.1, 10) * studio.rng.choice([1, -1]), studio.pick(first, last)
     units = stamps.outlier(studio.plain(), kind, begin, by)
     return simple(f"one stamp of {kind} is off by {by} s after {begin} s", units, disturbed=[(begin, begin + 0.1)])
+
+
+def outlier(studio: Studio) -> Sent:
+    return off(studio, 1, 5)
+
+
+def early_outlier(studio: Studio) -> Sent:
+    return off(studio, 0.1, 0.9)
 
 
 def jump(studio: Studio) -> Sent:
@@ -182,6 +212,21 @@ def loss(studio: Studio) -> Sent:
     return Sent(f"each {every}th packet is lost for {length} s",
                 [Session(studio.plain(), packets=lambda all: ts.lose(all, studio.at, studio.at + length, every))],
                 disturbed=[(studio.at, studio.at + length)])
+
+
+def damage(studio: Studio) -> Sent:
+    every, length = studio.rng.randrange(1, 20), studio.pick(0.5, 3)
+    units = stamps.damaged(studio.plain(), studio.at, studio.at + length, every, studio.rng)
+    return simple(f"a bit of each {every}th frame or packet of audio is wrong for {length} s", units,
+                  disturbed=[(studio.at, studio.at + length)])
+
+
+def flip(studio: Studio) -> Sent:
+    every, length, seed = studio.rng.randrange(10, 60), studio.pick(0.5, 3), studio.rng.random()
+    end = studio.at + length
+    return Sent(f"a bit of each {every}th packet is wrong for {length} s",
+                [Session(studio.plain(), packets=lambda all: ts.flip(all, studio.at, end, every, random.Random(seed)))],
+                disturbed=[(studio.at, end)])
 
 
 def rate(studio: Studio) -> Sent:
@@ -270,6 +315,14 @@ def restart(studio: Studio) -> Sent:
     return replace(sent, told=f"{sent.told}; the playlist counts from 0 again", restarts=True, bound=6.0, says="")
 
 
+def maps(studio: Studio) -> Sent:
+    width, height = studio.rng.choice([(640, 360), (480, 270), (256, 144)])
+    sent = two_codings(studio, f"another initialization section: video of {width}x{height}", {"size": (width, height)},
+                       later=Shape((width, height)), says="(coded|video|chang|size)")
+    sent.sessions[0].codings = ((0.0, Coding()), (JOINT / RATE, Coding(size=(width, height))))
+    return sent
+
+
 ALL = [
     Kind("plain", "a stream as it should be", plain, (*LIVE, "file"), "rtmp/one-of-two"),
     Kind("begins", "begins at any packet", begins, OWN, "udp/alone"),
@@ -278,11 +331,15 @@ ALL = [
     Kind("audio-first", "audio first", audio_first, OWN),
     Kind("late-audio", "audio comes late", late_audio, OWN),
     Kind("audio-goes", "audio goes and comes", audio_goes, (*OWN, "hls", "file"), "udp/backup"),
+    Kind("video-goes", "video goes and comes, and audio stays", video_goes, OWN),
     Kind("audio-lags", "audio behind its video in the multiplex", audio_lags, OWN),
     Kind("audio-changes", "audio changes rate and channels", audio_changes, (*OWN, "hls", "file"), "rtmp/alone"),
     Kind("size-changes", "video changes size", size_changes, (*OWN, "hls", "file"), "udp/copy"),
     Kind("aspect-changes", "pixels change shape", aspect_changes, (*OWN, "file")),
+    Kind("rate-changes", "video changes its frame rate", rate_changes, (*OWN, "file")),
+    Kind("codec-changes", "video changes its codec on the same PID", codec_changes, (*PACKETS, "file"), form="ts"),
     Kind("outlier", "one stamp is off by 0.1 to 10 s", outlier, (*OWN, "hls", "file")),
+    Kind("early-outlier", "one stamp of the first second is off", early_outlier, (*OWN, "file")),
     Kind("jump", "all stamps jump", jump, (*OWN, "file"), "srt/alone"),
     Kind("wrap", "stamps wrap", wrap, OWN, "rtmp/alone"),
     Kind("repeated", "stamps are repeated", repeated, (*OWN, "file")),
@@ -290,6 +347,8 @@ ALL = [
     Kind("burst", "a pause of 2 to 20 s, and all at once", burst, LIVE, "rtmp/record-sources"),
     Kind("outage", "0.2 to 4 s are lost", outage, OWN, "udp/alone"),
     Kind("loss", "packets are lost", loss, PACKETS, "udp/copy-video", form="ts"),
+    Kind("damage", "bits of frames are wrong", damage, (*OWN, "hls", "file")),
+    Kind("flip", "bits of packets are wrong", flip, PACKETS, form="ts"),
     Kind("rate", "300 kbit/s to 60 Mbit/s", rate, (*LIVE, "file"), "srt/copy"),
     Kind("size", "16x16 to 8192x4352", size, (*LIVE, "file"), "http/alone"),
     Kind("no-audio", "audio that is promised and does not come", no_audio, ("rtmp", "http"), form="flv"),
@@ -302,6 +361,7 @@ ALL = [
     Kind("commands", "commands that name another stream", commands, ("rtmp",)),
     Kind("unknown-codec", "a codec that does not exist", unknown_codec, ("rtmp",)),
     Kind("restart", "a playlist that counts from 0 again", restart, ("hls",)),
+    Kind("maps", "a playlist of fragmented MP4 that changes its initialization section", maps, ("hls",)),
     Kind("samples", "infinite, undefined and huge samples", files.samples, files.BOTH, "file/alone"),
     Kind("edit-list", "files with edit lists", files.edit_list, files.BOTH, "file/alone"),
     Kind("rotation", "files that lie on their side", files.rotation, files.BOTH),

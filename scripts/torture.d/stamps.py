@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 from dataclasses import replace
 
 from media import Unit
 
 Choice = Callable[[Unit], bool]
+HEAD = 8
+"""Bytes of a frame that stay whole: the length and the header of its first NAL unit."""
 
 
 def shift(units: list[Unit], by: float, chosen: Choice) -> list[Unit]:
@@ -68,6 +71,24 @@ def late(units: list[Unit], kind: str, by: float) -> list[Unit]:
 def moved(units: list[Unit], by: float) -> list[Unit]:
     """All is sent later, with the stamps that it has."""
     return [replace(unit, due=max(0.0, unit.due + by)) for unit in units]
+
+
+def damaged(units: list[Unit], begin: float, end: float, every: int, rng: random.Random) -> list[Unit]:
+    """Flips a bit of each `every`-th frame or packet of audio that is due between two times, behind its first bytes."""
+    out, count = [], 0
+    for unit in units:
+        if unit.kind != "data" and begin <= unit.due < end and len(unit.body) > HEAD:
+            if count % every == 0:
+                unit = replace(unit, body=flipped(unit.body, HEAD, rng))
+            count += 1
+        out.append(unit)
+    return out
+
+
+def flipped(data: bytes, begin: int, rng: random.Random) -> bytes:
+    """Flips a bit of a byte from `begin` on."""
+    at = rng.randrange(begin, len(data))
+    return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]
 
 
 def negative(units: list[Unit], by: float) -> list[Unit]:

@@ -36,6 +36,8 @@ class Session:
     changes: tuple[tuple[float, ts.Program], ...] = ()
     commands: tuple[tuple[float, tuple], ...] = ()
     """Commands of RTMP, and when they are sent."""
+    codings: tuple[tuple[float, Coding], ...] = ()
+    """Of fragmented MP4 by HLS: its codings, each with an initialization section, and when they begin."""
     abrupt: bool = False
     """Leaves without a word."""
     intrudes: bool = False
@@ -82,6 +84,8 @@ class Sent:
     """When something is there that can be shown."""
     av: bool = True
     """Whether the sender's relation of audio to video is known."""
+    doubled: bool = False
+    """Whether the sender shows some numbers in two frames, so that a copy does, too."""
     restarts: bool = False
     """Whether the playlist of HLS counts from 0 with each session."""
 
@@ -125,6 +129,15 @@ class Studio:
         if READABLE[0] <= coding.size[0] <= READABLE[1]:
             self.own |= reading.offsets(reading.read(path, [WHOLE], self.work))
         return path
+
+    def hevc(self, coding: Coding) -> list[bytes]:
+        """The frames of a clip as access units of HEVC, none of which is reordered."""
+        path, gop = self.path(".hevc"), round(coding.gop * RATE)
+        frames = f"trim=start_frame={coding.begin}:end_frame={coding.begin + coding.frames},setpts=PTS-STARTPTS"
+        coder = f"log-level=error:aud=1:repeat-headers=1:bframes=0:keyint={gop}:min-keyint={gop}:scenecut=0:open-gop=0"
+        subprocess.run([*media.FFMPEG, "-i", self.master, "-map", "0:v", "-vf", frames, "-c:v", "libx265", "-preset",
+                        "superfast", "-crf", "18", "-x265-params", coder, "-pix_fmt", "yuv420p", path], check=True)
+        return ts.access_units(path.read_bytes())
 
     def mux(self, paths: list[Path], into: Path, *tracks: str) -> Path:
         """A file of tracks of several, as they are: `0:v` is the video of the first."""

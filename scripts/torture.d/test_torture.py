@@ -6,11 +6,14 @@ import argparse
 import array
 import json
 import math
+import random
 import unittest
 from pathlib import Path
 
 import media  # first: it says where the modules of other scripts are
 import flv
+import fmp4
+import http_senders
 import kinds
 import main
 import mp4
@@ -84,6 +87,14 @@ class StampTests(unittest.TestCase):
         whole = next(unit for unit in units() if unit.kind == "video")
         self.assertEqual(ts.annex_b(changed), ts.annex_b(whole))
 
+    def test_damage_flips_one_bit_and_spares_the_head(self) -> None:
+        given = [Unit("video", 0.0, bytes(40), due=number / RATE) for number in range(2 * RATE)]
+        changed = stamps.damaged(given, 0.0, 1.0, 5, random.Random(1))
+        wrong = [unit for unit, other in zip(changed, given) if unit.body != other.body]
+        self.assertEqual([round(unit.due * RATE) for unit in wrong], [0, 5, 10, 15, 20])
+        self.assertTrue(all(sum(byte.bit_count() for byte in unit.body) == 1 for unit in wrong))
+        self.assertFalse(any(any(unit.body[:stamps.HEAD]) for unit in wrong))
+
     def test_nothing_is_changed_in_place(self) -> None:
         given = units()
         for change in (lambda all: stamps.jump(all, 1, 1), lambda all: stamps.held(all, 1, 1), stamps.short_lengths,
@@ -131,6 +142,17 @@ class TransportStreamTests(unittest.TestCase):
         pids = [(due, (packet[1] & 31) << 8 | packet[2]) for due, packet in changed]
         self.assertTrue(all((pid < 0x200) == (due < 2) for due, pid in pids if pid not in (0, ts.PMT_PID)))
 
+    def test_program_changes_its_codec(self) -> None:
+        muxer = ts.Muxer()
+        kinds_told = []
+        for program in (ts.Program(), ts.Program(version=1, coding=ts.HEVC)):
+            muxer.change(program)
+            kinds_told.append(muxer.psi()[1][17])
+        self.assertEqual(kinds_told, [ts.AVC, ts.HEVC])
+        frames = [b"\0\0\0\1\x46\1\x50" + bytes([number]) for number in range(3)]
+        self.assertEqual(ts.access_units(b"".join(frames)), frames)
+        self.assertEqual(ts.annex_b(Unit("video", 0.0, frames[1], tag=ts.HEVC, key=True, config=AVCC)), frames[1])
+
     def test_frames_without_stamps(self) -> None:
         unit = units()[0]
         self.assertEqual(ts.pes(unit)[7], 0xC0)
@@ -151,6 +173,15 @@ class TransportStreamTests(unittest.TestCase):
         left = ts.lose(whole, 1.0, 2.0, 2)
         self.assertLess(len(left), len(whole))
         self.assertEqual([packet for packet in left if packet[0] >= 2], [packet for packet in whole if packet[0] >= 2])
+
+
+    def test_flipped_bits_leave_headers_whole(self) -> None:
+        whole = self.packets()
+        changed = ts.flip(whole, 1.0, 2.0, 3, random.Random(1))
+        wrong = [(one, two) for one, two in zip(whole, changed) if one != two]
+        self.assertTrue(wrong)
+        for (due, before), (_, after) in wrong:
+            self.assertTrue(1.0 <= due < 2.0 and before[:4] == after[:4] and len(after) == ts.PACKET)
 
 
 class MP4Tests(unittest.TestCase):
@@ -181,6 +212,45 @@ class MP4Tests(unittest.TestCase):
         self.assertEqual(len(changed), len(data))
         first = next(at for at, (one, two) in enumerate(zip(changed, data)) if one != two)
         self.assertEqual(first, 12 + 24_000 * 8 + 2)
+
+
+class PlaylistTests(unittest.TestCase):
+    def session(self) -> Session:
+        return Session(units(), codings=((0.0, media.Coding()), (2.0, media.Coding(size=(640, 360)))))
+
+    def test_sections_have_the_shape_of_their_coding(self) -> None:
+        sections = http_senders.sections(self.session())
+        entries = [data[data.index(b"avc1") + 28:][:4] for data in sections]
+        self.assertEqual(entries, [(320).to_bytes(2, "big") + (180).to_bytes(2, "big"),
+                                   (640).to_bytes(2, "big") + (360).to_bytes(2, "big")])
+        for data in sections:
+            self.assertEqual([kind for kind, _ in mp4.boxes(data)], [b"ftyp", b"moov"])
+            self.assertEqual(sum(len(contents) + 8 for _, contents in mp4.boxes(data)), len(data))
+
+    def test_fragments_have_all_units_at_their_places(self) -> None:
+        cut = http_senders.cut(self.session(), 0)
+        self.assertEqual([begin for _, begin, _, _ in cut], [0.0, 1.0, 2.0, 3.0])
+        for _, begin, _, data in cut:
+            (_, head), (_, body) = mp4.boxes(data)
+            runs = [dict(mp4.boxes(track)) for kind, track in mp4.boxes(head) if kind == b"traf"]
+            self.assertEqual(int.from_bytes(runs[0][b"tfdt"][4:], "big"), begin * fmp4.SCALE)
+            places = [int.from_bytes(run[b"trun"][8:12], "big") for run in runs]
+            self.assertEqual(places[0], len(head) + 16)
+            self.assertEqual((data[places[0] + 4], data[places[1]:places[1] + 5]), (0x65, b"audio"))
+        bodies = b"".join(dict(mp4.boxes(data))[b"mdat"] for _, _, _, data in cut)
+        self.assertEqual(len(bodies), sum(len(unit.body) for unit in units()))
+
+    def test_a_change_is_a_discontinuity_that_is_counted_when_it_is_gone(self) -> None:
+        listed = [http_senders.Listed(0, number, 1.0, int(number >= 8)) for number in range(10)]
+        lines = http_senders.playlist(listed[6:], 1).splitlines()
+        self.assertEqual(lines[4:], [
+            "#EXT-X-DISCONTINUITY-SEQUENCE:0", '#EXT-X-MAP:URI="0-init-0.mp4"', "#EXTINF:1.000,", "0-6.m4s",
+            "#EXTINF:1.000,", "0-7.m4s", "#EXT-X-DISCONTINUITY", '#EXT-X-MAP:URI="0-init-1.mp4"', "#EXTINF:1.000,",
+            "0-8.m4s", "#EXTINF:1.000,", "0-9.m4s"])
+        lines = http_senders.playlist(listed[8:], 1).splitlines()
+        self.assertEqual(lines[4:6], ["#EXT-X-DISCONTINUITY-SEQUENCE:1", '#EXT-X-MAP:URI="0-init-1.mp4"'])
+        packets = http_senders.playlist([http_senders.Listed(0, 3, 1.0, -1)], 1)
+        self.assertFalse("MAP" in packets or "DISCONTINUITY" in packets)
 
 
 class ReadingTests(unittest.TestCase):
@@ -227,6 +297,16 @@ class VerdictTests(unittest.TestCase):
 
     def test_frozen_to_the_end_is_seen(self) -> None:
         self.assertTrue(any("shows nothing after" in fault for fault in self.faults([*range(150), *[149] * 100])))
+
+    def test_a_copy_may_repeat_what_the_sender_does(self) -> None:
+        numbers = list(range(200))
+        one = good(numbers)
+        one.frames += [Frame(8 + index / RATE / 2, 200 + index // 2, 0) for index in range(300)]
+        one.beeps = good(list(range(350))).beeps
+        doubled = self.sent(doubled=True)
+        self.assertEqual(verdicts.faults(doubled, trial(one, use="copy")), [])
+        self.assertTrue(verdicts.faults(doubled, trial(one)))
+        self.assertTrue(verdicts.faults(self.sent(), trial(one, use="copy")))
 
     def test_late_start_is_seen(self) -> None:
         self.assertTrue(any("begins" in fault for fault in self.faults(list(range(200, 350)))))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from media import Unit
+from stamps import flipped
 
 PACKET = 188
 PMT_PID = 0x1000
 VIDEO, AUDIO = 0x100, 0x101
+AVC, HEVC = 0x1B, 0x24
+"""Stream types (ISO/IEC 13818-1, table 2-34). The body of a unit whose tag is HEVC has start codes already."""
 TABLES_EVERY = 0.4
 LEAD = 0.3
 """Seconds by which the clock is behind the decoding times, so that a receiver has time."""
@@ -26,6 +30,8 @@ class Program:
     video: int = VIDEO
     audio: int = AUDIO
     version: int = 0
+    coding: int = AVC
+    """The stream type of the video."""
 
 
 def checksum(data: bytes) -> int:
@@ -46,6 +52,8 @@ def section(table: int, extension: int, version: int, body: bytes) -> bytes:
 
 def annex_b(unit: Unit) -> bytes:
     """The access unit with start codes, and its parameter sets before a keyframe."""
+    if unit.tag == HEVC:
+        return unit.body
     out = [b"\0\0\0\1\x09\xf0"]
     size = (unit.config[4] & 3) + 1
     if unit.key:
@@ -56,6 +64,12 @@ def annex_b(unit: Unit) -> bytes:
         out.append(b"\0\0\0\1" + unit.body[at + size:at + size + length])
         at += size + length
     return b"".join(out)
+
+
+def access_units(data: bytes) -> list[bytes]:
+    """The access units of a stream of HEVC, each of which begins with a delimiter (ITU-T H.265, 7.4.2.4.4)."""
+    mark = b"\0\0\0\1\x46\1"
+    return [mark + part for part in data.split(mark)[1:]]
 
 
 def parameter_sets(config: bytes) -> list[bytes]:
@@ -132,7 +146,7 @@ class Muxer:
 
     def psi(self) -> list[bytes]:
         program = self.program
-        streams = [(0x1B, program.video), (0x0F, program.audio)]
+        streams = [(program.coding, program.video), (0x0F, program.audio)]
         body = bytes([0xE0 | program.video >> 8, program.video & 255, 0xF0, 0])
         for kind, pid in streams:
             body += bytes([kind, 0xE0 | pid >> 8, pid & 255, 0xF0, 0])
@@ -180,3 +194,9 @@ def begin_at(packets: Sequence[Timed], index: int) -> list[Timed]:
 def lose(packets: Sequence[Timed], begin: float, end: float, every: int) -> list[Timed]:
     """Leaves out each `every`-th packet that is due between two times."""
     return [packet for index, packet in enumerate(packets) if not begin <= packet[0] < end or index % every]
+
+
+def flip(packets: Sequence[Timed], begin: float, end: float, every: int, rng: random.Random) -> list[Timed]:
+    """Flips a bit behind the header of each `every`-th packet that is due between two times."""
+    return [(due, flipped(packet, 4, rng)) if begin <= due < end and index % every == 0 else (due, packet)
+            for index, (due, packet) in enumerate(packets)]

@@ -134,6 +134,11 @@ def trimmed(readings: list[Reading]) -> list[list[Frame]]:
     return files
 
 
+def once(frames: list[Frame]) -> list[Frame]:
+    """The frames without those that have the number of the one before them."""
+    return [frame for index, frame in enumerate(frames) if not index or frame.number != frames[index - 1].number]
+
+
 def wrong_steps(files: list[list[Frame]], dues: dict[int, float], frame: float = 1 / RATE) -> list[tuple[float, str]]:
     """Each step from a frame to the next that is not to the following number, a frame later: when, and what."""
     found, at, highest = [], 0.0, -1
@@ -164,6 +169,8 @@ def is_excused(sent: Sent, trial: Trial, at: float) -> bool:
 def pictures(sent: Sent, trial: Trial, readings: list[Reading], copied: bool) -> list[str]:
     dues = due_of(sent) or {number: number / RATE for number in range(10_000)}
     files = trimmed(readings)
+    if copied and sent.doubled:
+        files = [once(frames) for frames in files]
     shown = [frame for frames in files for frame in frames if frame.number >= 0]
     if not shown:
         return ["no frame can be read"]
