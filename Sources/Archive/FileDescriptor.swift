@@ -325,21 +325,32 @@ package final class FileDescriptor: Sendable, ByteSource {
         case impossible
     }
 
-    /// The sizes at which file systems limit their files, as exponents of 2: from 2 GiB to 1 TiB. For example, FAT32
-    /// has a limit of 4 GiB.
-    private static let knownLimits = 31...40
+    /// A file of this size, 1 TiB, is larger than any recording.
+    private static let irrelevantSize: Int64 = 1 << 40
 
-    /// Returns the maximum size of the file in bytes. It is the limit of the file system or of the process
-    /// (`RLIMIT_FSIZE`, getrlimit(2)), whichever is less. Returns `Int64.max` if the file system allows 1 TiB and the
-    /// process has no limit. Moves the position in the file to 0.
+    /// Returns the maximum size of the file in bytes. It is the limit of the file system, such as 4 GiB for FAT32, or of
+    /// the process (`RLIMIT_FSIZE`, getrlimit(2)), whichever is less. Returns `Int64.max` if the file system allows 1
+    /// TiB and the process has no limit. Moves the position in the file to 0.
     package func largestSize() -> Int64 {
         var own = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
         let limit = getrlimit(resource, &own) == 0 ? Int64(clamping: own.rlim_cur) : .max
         // The system refuses a position beyond the largest size (lseek(2)).
-        let bits = Self.knownLimits.first { lseek(number, 1 << $0, SEEK_SET) < 0 && errno == EINVAL }
+        let largest = Self.largestSize { lseek(number, Int($0), SEEK_SET) >= 0 || errno != EINVAL }
         lseek(number, 0, SEEK_SET)
-        return min(limit, bits.map { (1 << $0) - 1 } ?? .max)
+        return min(limit, largest)
+    }
+
+    /// Returns the largest position that `isAllowed` accepts, which accepts all positions before it; `Int64.max` if it
+    /// accepts 1 TiB.
+    static func largestSize(_ isAllowed: (Int64) -> Bool) -> Int64 {
+        var (allowed, refused) = (Int64(0), irrelevantSize)
+        if isAllowed(refused) { return .max }
+        while refused - allowed > 1 {
+            let middle = (allowed + refused) / 2
+            if isAllowed(middle) { allowed = middle } else { refused = middle }
+        }
+        return allowed
     }
 
     /// Reserves space for `count` bytes at `offset`, without changing the file's size.

@@ -11,35 +11,6 @@ import Testing
 
 /// Data that the disk has lost, and that only the system's memory still contains.
 @Suite struct LostDataTests {
-    /// A mounted ext4 file system whose blocks are in a file. Only root can create one, and only where the system
-    /// permits it.
-    private final class LoopDisk {
-        let temporary: TemporaryDirectory
-        var path: String { temporary.path("mount") }
-        var image: String { temporary.path("image") }
-
-        init?() throws {
-            temporary = try TemporaryDirectory()
-            try FileManager.default.createDirectory(atPath: temporary.path("mount"), withIntermediateDirectories: true)
-            guard geteuid() == 0, Self.run("truncate", "-s", "16M", image), Self.run("mkfs.ext4", "-q", image),
-                Self.run("mount", "-o", "loop", image, path)
-            else { return nil }
-        }
-
-        deinit { _ = Self.run("umount", "--lazy", path) }
-
-        static func run(_ arguments: String...) -> Bool {
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-            process.arguments = arguments
-            process.standardOutput = FileHandle.nullDevice
-            process.standardError = FileHandle.nullDevice
-            guard (try? process.run()) != nil else { return false }
-            process.waitUntilExit()
-            return process.terminationStatus == 0
-        }
-    }
-
     // Regression: after a failed fdatasync, the file was read from the system's memory and synchronised again. Linux
     // reports success for the second call. So data that was not on the disk was reported as complete.
     @Test func `Recovery reads from the disk and not from the page cache, so that it notices lost data`() throws {

@@ -33,6 +33,46 @@ import Testing
         #expect(found == [all[0], all[2], all[4]] && opened == 1)
     }
 
+    @Test func `An export reads files without rows only if the files of the catalogue do not fill its range`() throws {
+        let directory = try Recording.make()
+        let rows = try RecordingArchive(directory.path).onDisk().segments
+        try #require(rows.count == 5)
+        // The last file has no row.
+        try CatalogueStore(directory: directory.path).remove([rows[4].name])
+        var opened: Int64 = 0
+        func names(_ ranges: Range<Int64>..., channel: String? = nil) throws -> [String] {
+            opened = 0
+            let archive = try RecordingArchive(directory.path) { opened = max(opened, $0.total) }
+            return try archive.catalogued(filling: ranges, of: channel).segments.map(\.name)
+        }
+        let all = rows.map(\.name)
+        let (first, second, third, last) = (rows[0].start, rows[1].start, rows[2].start, rows[4].start)
+        for channel in ["test", nil] {
+            #expect(try names(second + 500..<third + 500, channel: channel) == [all[1], all[2]])
+            #expect(try names(first..<first + 500, third + 500..<third + 900, channel: channel) == [all[0], all[2]])
+            #expect(opened == 0)
+        }
+        // What follows the known files, and what precedes them, can be in another file.
+        for range in [third..<last + 500, first - 1000..<first + 500] {
+            #expect(try names(range) == all)
+            #expect(opened == 1)
+        }
+        #expect(try names(first..<first + 500, channel: "other") == all)
+        // A removed file leaves a hole.
+        try #require(unlink(directory.path(all[1])) == 0)
+        #expect(try names(first..<third + 500) == [all[0], all[2], all[3], all[4]])
+        // Only one of a damaged file and its copy counts, which the complete list decides.
+        try directory.write([0], to: SegmentSalvage.repairedName(all[2]))
+        #expect(try names(third + 500..<third + 900).contains(all[4]))
+        #expect(opened == 2)
+    }
+
+    @Test func `An archive without files is refused although its catalogue still has their rows`() throws {
+        let directory = try Recording.make()
+        for name in directory.files { try #require(unlink(directory.path(name)) == 0) }
+        #expect(throws: ArchiveFailure.self) { try RecordingArchive(directory.path) }
+    }
+
     @Test func `A page of an archive includes the events of a channel that has no files`() throws {
         let directory = try Recording.make()
         let event = CatalogueEvent(channel: "other", at: UTCTime(milliseconds: 1000), kind: "marker", text: "goal")

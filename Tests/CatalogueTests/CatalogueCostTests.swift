@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import GRDB
-import GRDBSQLite
 import Media
 import TestSupport
 import Testing
@@ -10,49 +9,16 @@ import Testing
 @testable import Catalogue
 @testable import Segmenter
 
-/// Counts the instructions that SQLite's virtual machine executes: at least one for each row that it steps over, in a
-/// table or an index.
-private final class StepCounter {
-    private let count: UnsafeMutablePointer<Int>
-
-    init(_ store: CatalogueStore) throws {
-        count = .allocate(capacity: 1)
-        count.initialize(to: 0)
-        let place = UnsafeMutableRawPointer(count)
-        try store.read { database in
-            sqlite3_progress_handler(
-                database.sqliteConnection, 1,
-                { place in
-                    place?.assumingMemoryBound(to: Int.self).pointee += 1
-                    return 0
-                }, place)
-        }
-    }
-
-    /// Returns the number of instructions for `body`.
-    func steps(_ body: () throws -> Void) rethrows -> Int {
-        let before = count.pointee
-        try body()
-        return count.pointee - before
-    }
-
-    /// Stops counting.
-    func stop(_ store: CatalogueStore) throws {
-        try store.read { sqlite3_progress_handler($0.sqliteConnection, 0, nil, nil) }
-        count.deallocate()
-    }
-}
-
 /// The cost of an operation on one file, or on a page of files, in catalogues of different sizes.
 @Suite struct CatalogueCostTests {
-    private static let second: Int64 = 1_000_000_000
-    private static let epoch: Int64 = 1_795_269_790_000
+    static let second: Int64 = 1_000_000_000
+    static let epoch: Int64 = 1_795_269_790_000
     /// The maximum number of instructions for one operation. A page of 50 rows takes about 1500; one scan of 50,000
     /// rows takes more than 150,000.
     private static let most = 12_000
 
     /// Returns the file with this number. It lasts a second, and a second is missing after it.
-    private static func segment(_ number: Int, upload: UploadState? = .done) -> CatalogueSegment {
+    static func segment(_ number: Int, upload: UploadState? = .done) -> CatalogueSegment {
         let start = 2 * second * Int64(number)
         var segment = CatalogueSegment(
             record: SegmentRecord(
@@ -64,11 +30,11 @@ private final class StepCounter {
         return segment
     }
 
-    private static func name(_ number: Int) -> String { "test_\(number).mp4" }
+    static func name(_ number: Int) -> String { "test_\(number).mp4" }
 
     /// Returns a catalogue with the files 0 to `files` - 1, and the gaps after them. The rows are made in SQL, which is
     /// much faster than ``CatalogueStore/put(_:living:andFindGaps:)``.
-    private static func store(files: Int) throws -> CatalogueStore {
+    static func store(files: Int) throws -> CatalogueStore {
         let store = try CatalogueStore()
         let numbers = """
             WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < \(files))
@@ -98,7 +64,7 @@ private final class StepCounter {
         return store
     }
 
-    private static func expect(
+    static func expect(
         _ operation: String, _ files: Int, _ counter: StepCounter, _ body: () throws -> Void
     ) rethrows {
         let steps = try counter.steps(body)

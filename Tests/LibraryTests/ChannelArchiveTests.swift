@@ -6,12 +6,12 @@ import Foundation
 import MP4
 import Media
 import RecordingSamples
-import Segmenter
 import TestSupport
 import Testing
 
 @testable import Catalogue
 @testable import Library
+@testable import Segmenter
 
 @Suite("The recordings of a channel in a directory that also contains other files")
 struct ChannelArchiveTests {
@@ -194,10 +194,21 @@ struct ChannelArchiveTests {
             let rules = RetentionRules(maximumAge: .seconds(keep), minimumAge: .seconds(least))
             let kept = ChannelArchive(place.path, channel: "test", rules: rules)
             let times = (1...4).map { UTCTime(milliseconds: start($0).milliseconds + 4000 + age * 1000).extended }
-            #expect(try kept.list(Self.all, limit: 100).recordings.compactMap(\.deleteAfter) == times)
+            let list = try kept.list(Self.all, limit: 100)
+            #expect(list.recordings.compactMap(\.deleteAfter) == times)
+            #expect(list.deletesNext?.compactMap(\.about) == [times[0], times[3]])
         }
-        let sized = ChannelArchive(place.path, channel: "test", rules: RetentionRules(maximumBytes: 1))
+        #expect(list.deletesNext == nil)
+        let century = Int64(100 * 365 * 86_400)
+        let rules = RetentionRules(maximumBytes: 1, minimumAge: .seconds(century))
+        let sized = ChannelArchive(place.path, channel: "test", rules: rules)
         #expect(try sized.list(Self.all, limit: 100).recordings.allSatisfy { $0.deleteAfter == nil })
+        // Files that something keeps are left out. Files outside of the range are not.
+        let next = try #require(try sized.list(0..<1, limit: 1).deletesNext)
+        #expect(next.map(\.name) == [name(1), name(4)] && next.allSatisfy { $0.about == nil })
+        let full = RetentionStatus(roomBytes: -1_000_000_000)
+        let times = [1, 4].map { UTCTime(milliseconds: start($0).milliseconds + 4000 + century * 1000).extended }
+        #expect(try sized.list(Self.all, limit: 1, retention: full).deletesNext?.compactMap(\.about) == times)
     }
 
     @Test("The recording list has the newest files and gaps in the requested range, with and without a catalogue")

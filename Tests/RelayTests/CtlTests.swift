@@ -72,10 +72,12 @@ struct CtlTests {
     func recordings() throws {
         let json = """
             {"recordings":[{"id":"12","name":"a.mp4","start":"2026-11-21T14:03:10.000Z","durationSeconds":60,"bytes":10,
-             "state":"finished","isHeld":true},{"id":"b1","name":"b.mp4","start":"2026-11-21T14:04:10.000Z"}],"gaps":[]}
+             "state":"finished","isHeld":true},{"id":"b1","name":"b.mp4","start":"2026-11-21T14:04:10.000Z"}],"gaps":[],
+             "deletesNext":[{"name":"b.mp4","bytes":20,"about":"2026-11-21T15:00:00.000Z"},{"name":"c.mp4"}]}
             """
         let text = try JSONDecoder().decode(CtlRecordings.self, from: Data(json.utf8)).text
-        #expect(text.split(separator: "\n").map { $0.prefix(3) } == ["12 ", "b1 "] && text.contains("held  a.mp4"))
+        #expect(text.split(separator: "\n").map { $0.prefix(3) } == ["12 ", "b1 ", "del", "del"])
+        #expect(text.contains("held  a.mp4") && text.contains("deleted next  about 2026-11-21T15:00:00.000Z"))
     }
 
     @Test("relay ctl lists uploads with their checksums and places")

@@ -46,6 +46,20 @@ import Testing
         #expect(plan.deletions.allSatisfy { $0.rule == .size })
     }
 
+    @Test func `A plan has the bytes that can still be recorded until the stricter limit requires a deletion`() {
+        #expect(plan(.init(maximumAge: .seconds(6 * 3600)), files(10)).room == nil)
+        #expect(plan(.init(maximumBytes: 12_000_000_000), files(10)).room == 2_000_000_000)
+        // Three files are deleted now, so that 7 GB are left.
+        #expect(plan(.init(maximumBytes: 7_500_000_000), files(10)).room == 500_000_000)
+        let free = RetentionRules(minimumFree: .percent(10))
+        #expect(plan(free, files(10), free: 101_000_000_000).room == 1_000_000_000)
+        let both = RetentionRules(maximumBytes: 12_000_000_000, minimumFree: .percent(10))
+        #expect(plan(both, files(10), free: 101_000_000_000).room == 1_000_000_000)
+        #expect(plan(both, files(10), free: 200_000_000_000).room == 2_000_000_000)
+        // Nothing may be deleted, and there is too much.
+        #expect(plan(.init(maximumBytes: 8_000_000_000), files(10)) { _ in false }.room == -2_000_000_000)
+    }
+
     @Test func `If both limits are set, files are deleted until the stricter limit is met`() {
         let plan = plan(.init(maximumAge: .seconds(7 * 3600), maximumBytes: 6_000_000_000), files(10))
         #expect(plan.deletions.map(\.rule) == [.age, .age, .size, .size])

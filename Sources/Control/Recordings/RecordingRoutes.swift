@@ -6,6 +6,8 @@ internal import HummingbirdCore
 internal import Library
 internal import Media
 internal import NIOCore
+internal import Segmenter
+internal import Status
 
 /// The API of a channel's recordings: lists, files, playlists, holds and deletions.
 struct RecordingRoutes {
@@ -29,7 +31,9 @@ struct RecordingRoutes {
         [
             Endpoint(.get, Self.path, .view) { request in
                 let (archive, range, limit) = (try archive(request), try range(request), try limit(request))
-                return JSON.response(try await Blocking.disk.run { try archive.list(range, limit: limit) })
+                let retention = try retention(request)
+                return JSON.response(
+                    try await Blocking.disk.run { try archive.list(range, limit: limit, retention: retention) })
             },
             Endpoint(.get, "/v1/channels/{channel}/uploads", .view) { request in
                 let (archive, range, limit) = (try archive(request), try range(request), try limit(request))
@@ -155,6 +159,13 @@ struct RecordingRoutes {
             throw Refusal(.notFound, "There is no channel of this name.")
         }
         return channel
+    }
+
+    /// Returns the status of the retention of the recordings in question; nil while nothing is recorded.
+    private func retention(_ request: ControlRequest) throws(Refusal) -> RetentionStatus? {
+        let status = try channel(request).report.status
+        guard let source = request.query("source") else { return status?.retention }
+        return status?.sourceRecordings?.first { $0.source == source }?.retention
     }
 
     private func archive(_ request: ControlRequest) throws(Refusal) -> ChannelArchive {

@@ -75,10 +75,12 @@ struct ExportMaking: Sendable {
             return ExportContents(clips: pieces, notes: notes)
         }
         guard let clip = request.clip else {
-            let segments = try RecordingArchive(directory.path).catalogued().segments
+            let contents = try RecordingArchive(directory.path)
+                .catalogued(filling: [request.range], of: archive.channel)
             return ExportContents(
                 try ExportSelection(
-                    segments, in: directory.path, channel: archive.channel, range: request.range, includesOpen: true))
+                    contents.segments, in: directory.path, channel: archive.channel, range: request.range,
+                    includesOpen: true))
         }
         let files = try archive.files(ofRun: clip.run)
         let (chosen, range) = try clip.selection(files, in: directory.path)

@@ -51,7 +51,7 @@ package final class ChannelArchive: Sendable {
     /// The source whose recordings these are; nil if they are recordings of the program.
     let source: String?
     /// The rules by which the channel's files are deleted; nil if retention deletes nothing.
-    private let rules: RetentionRules?
+    let rules: RetentionRules?
     let logger: Logger
     let plans = DeletionPlans()
     /// Which files are open, so that a page of a list does not read the directory each time.
@@ -184,8 +184,11 @@ package final class ChannelArchive: Sendable {
 
 extension ChannelArchive {
     /// The files, gaps and events that overlap `range`, in milliseconds since 1970. Each of the three lists contains at
-    /// most the newest `limit` entries.
-    package func list(_ range: Range<Int64>, limit: Int) throws(Refusal) -> RecordingList {
+    /// most the newest `limit` entries. With the status of the channel's `retention`, the list can say when files are
+    /// deleted for want of space.
+    package func list(
+        _ range: Range<Int64>, limit: Int, retention: RetentionStatus? = nil
+    ) throws(Refusal) -> RecordingList {
         guard let directory = try directory() else { return RecordingList(recordings: [], gaps: [], events: []) }
         return try telling {
             let (page, listed) = try page(range, limit: limit, directory)
@@ -194,17 +197,20 @@ extension ChannelArchive {
             var recordings = listed.map {
                 recording($0, isHeld: HoldMark.isSet(of: $0.name, in: directory), outlook)
             }
-            recordings += try openRecordings(directory).filter { entry in
+            let open = try openRecordings(directory)
+            recordings += open.filter { entry in
                 entry.start < range.upperBound && entry.end >= range.lowerBound
                     && !recordings.contains { $0.id == entry.recording.id }
             }.map(\.recording)
             // The list is sorted, because a file that a crash left open may be older than closed files.
             recordings.sort { ($0.start, $0.id) < ($1.start, $1.id) }
-            return RecordingList(
+            var list = RecordingList(
                 recordings: recordings.suffix(limit), gaps: page.gaps.suffix(limit).map(Self.gap),
                 events: page.events.suffix(limit).map {
                     .init(time: UTCTime(milliseconds: $0.start).extended, kind: $0.kind, text: $0.text)
                 })
+            list.deletesNext = try nextDeletions(in: directory, outlook, beside: open.map(\.recording), retention)
+            return list
         }
     }
 

@@ -72,6 +72,16 @@ package struct RecordingList: Sendable, Encodable {
         }
     }
 
+    /// A file that retention deletes soon.
+    package struct NextDeletion: Sendable, Encodable {
+        package var id: String
+        package var name: String
+        package var bytes: Int64
+        /// An estimate of the time of the deletion; nil if it is not known, or if nothing is recorded that would make
+        /// the deletion necessary.
+        package var about: String?
+    }
+
     /// Sums over the files of the list that still exist.
     package struct Totals: Sendable, Encodable {
         package var count = 0
@@ -83,6 +93,8 @@ package struct RecordingList: Sendable, Encodable {
     package var gaps: [Gap]
     package var events: [Event]
     package var totals: Totals
+    /// The files of the whole archive that retention deletes next, in that order; nil if it deletes nothing.
+    package var deletesNext: [NextDeletion]?
 
     /// Creates a list, and computes its sums.
     package init(recordings: [Recording], gaps: [Gap], events: [Event]) {

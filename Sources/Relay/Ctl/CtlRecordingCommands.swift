@@ -138,10 +138,17 @@ struct CtlRecordings: Decodable {
         let cause: String?
     }
 
+    struct NextDeletion: Decodable {
+        let name: String
+        let bytes: Int64?
+        let about: String?
+    }
+
     let recordings: [Recording]
     let gaps: [Gap]?
+    let deletesNext: [NextDeletion]?
 
-    /// One line for each file and for each gap.
+    /// One line for each file, for each gap, and for each file that is deleted next.
     var text: String {
         let files = recordings.map { file in
             [
@@ -153,6 +160,12 @@ struct CtlRecordings: Decodable {
         let gaps = (gaps ?? []).map { gap in
             ["gap", gap.start, gap.durationSeconds.map { Figure.clock($0) } ?? "", "", gap.cause ?? ""]
         }
-        return files.isEmpty && gaps.isEmpty ? "nothing was recorded\n" : TextTable.text(files + gaps)
+        let next = (deletesNext ?? []).map { file in
+            [
+                "deleted next", file.about.map { "about \($0)" } ?? "", "",
+                file.bytes.map { ByteSize(bytes: $0).description } ?? "", "", "", file.name,
+            ]
+        }
+        return files.isEmpty && gaps.isEmpty ? "nothing was recorded\n" : TextTable.text(files + gaps + next)
     }
 }

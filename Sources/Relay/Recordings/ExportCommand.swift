@@ -85,28 +85,32 @@ struct RecordingsExportCommand: BlockingCommand {
         // The limit for descriptors is raised, because all recorded files of a clip are open at the same time.
         DescriptorLimit.raise()
         try options.withArchive { archive in
-            let contents = try scene == nil ? archive.catalogued() : archive.contents()
+            // Scenes can have been on air at any time, so all of the catalogue is read for them.
+            let contents =
+                try scene == nil ? archive.catalogued(filling: limits, of: channel) : archive.catalogued()
             for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
-            guard let scene else { return try export(contents, limits, of: channel) }
+            guard let scene else { return try export(contents, in: archive, limits, of: channel) }
             let found = try SceneRanges(
                 of: scene, in: contents.segments, events: contents.events, channel: channel, limits: limits.first)
-            return try export(contents, found.ranges, of: channel ?? found.channel)
+            return try export(contents, in: archive, found.ranges, of: channel ?? found.channel)
         }
     }
 
     /// Exports one clip for each range or, with `--join`, one clip of all ranges.
     private func export(
-        _ contents: RecordingArchive.Contents, _ ranges: [Range<Int64>], of channel: String?
+        _ contents: RecordingArchive.Contents, in archive: RecordingArchive, _ ranges: [Range<Int64>],
+        of channel: String?
     ) throws -> ExitStatus {
         let outputs =
             ranges.count == 1 || join ? [output] : ranges.indices.map { Self.numbered(output, $0 + 1) }
-        let paths = contents.segments.map { "\(options.directory)/\($0.name)" }
         for output in outputs {
             if let objection = ExportOutput.objection(to: output, recordings: options.directory, replaces: force) {
                 Terminal.put("Error: \(objection)\n")
                 return .cannotRecord
             }
-            if let original = ExportOutput.original(of: output, in: paths) {
+            let original = try ExportOutput.original(
+                of: output, in: archive.names().map { "\(options.directory)/\($0)" })
+            if let original {
                 Terminal.put("Error: \(output) is the recording \(original); name another file.\n")
                 return .cannotRecord
             }

@@ -31,10 +31,11 @@ enum ExportOutput {
         return directory
     }
 
-    /// Returns the first of the files `paths` that is the same file as the existing `output`; nil if no file is.
-    static func original(of output: String, in paths: [String]) -> String? {
+    /// Returns the first of the files `paths` that is the same file as the existing `output`; nil if no file is. If
+    /// there is no file `output`, `paths` is not evaluated.
+    static func original(of output: String, in paths: @autoclosure () throws -> [String]) rethrows -> String? {
         guard let own = FileIdentity(output) else { return nil }
-        return paths.first { FileIdentity($0) == own }
+        return try paths().first { FileIdentity($0) == own }
     }
 
     /// Returns how many bytes an export must leave free on the disk of `output`: the storage guard's default reserve if

@@ -293,6 +293,7 @@ package final class Retention: RecordingObserver {
             state.status.oldest = finished.first?.ended
             state.status.heldFiles = plan.heldFiles
             state.status.reclaimableBytes = plan.reclaimableBytes
+            state.status.roomBytes = plan.room
             state.status.problem = plan.problem
             return isNews
         }

@@ -33,6 +33,9 @@ struct RetentionPolicy {
         var deletions: [Deletion] = []
         /// Bytes of the files that could still be deleted, after these deletions, to free disk space.
         var reclaimableBytes: Int64 = 0
+        /// How many more bytes can be on the disk before a limit on the total size, or on the free space, requires the
+        /// next deletion; nil without such limits.
+        var room: Int64?
         /// Whether files must be deleted because of too little free space, and deleting is likely to help.
         var wantsRoom = false
         /// The number of old files that must not be deleted yet because a veto protects them.
@@ -138,6 +141,7 @@ struct RetentionPolicy {
                 total -= next.bytes
                 plan.deletions.append(Deletion(segment: next, rule: .size))
             }
+            plan.room = limit - total
             if total > limit {
                 plan.problem = unkept("a total of \(ByteSize(bytes: limit))")
             }
@@ -165,6 +169,7 @@ struct RetentionPolicy {
             plan.deletions.append(Deletion(segment: next, rule: .free))
         }
         plan.reclaimableBytes = candidates.reduce(0) { $0 + $1.bytes }
+        if goal > 0 { plan.room = min(plan.room ?? .max, space.free + freed - goal) }
         let wanted = "\(ByteSize(bytes: self.goal(of: space))) of free space"
         if plan.wantsRoom, goal < self.goal(of: space) {
             plan.problem = "\(wanted) cannot be had by deleting: what else is on the disk takes too much of it"

@@ -3,12 +3,12 @@
 import TestSupport
 import Testing
 
-/// The recorder, retention, the uploader and the catalogue work in real directories, while a generator causes crashes,
-/// wrong clocks, failing disks, damaged files and outages of the remote, and acts as operators, users and another
-/// process that records. A model knows which files must exist, and which uploads must be in the ledger. A failure names
-/// its seed and the last operations. `RELAY_TEST_SEED` repeats the walk with that seed, and `RELAY_SIMULATION_STEPS`
-/// sets the number of steps and so the number of walks. Each walk has directories of its own, so a step costs the same
-/// however many walks there are.
+/// The recorder, the storage guard, retention, the uploader and the catalogue work in real directories, while a generator
+/// causes crashes, wrong clocks, full and failing disks, damaged files and outages of the remote, and acts as operators,
+/// users and another process that records. A model knows which files must exist, and which uploads must be in the ledger.
+/// When the disturbances end, recording must continue by itself. A failure names its seed and the last operations.
+/// `RELAY_TEST_SEED` repeats the walk with that seed, and `RELAY_SIMULATION_STEPS` sets the number of steps and so the
+/// number of walks. Each walk has directories of its own, so a step costs the same however many walks there are.
 @Suite("The archive against a model")
 struct ArchiveModelTests {
     private static let settings = SimulationSettings(steps: 40, usualSeeds: 3)

@@ -72,6 +72,18 @@ extension ArchiveWalk {
         scan()
     }
 
+    /// Lets other programs fill the disk or, if it is full, makes room again. The storage guard suspends and resumes the
+    /// recorder.
+    func fillDisk() {
+        disk.isFull.toggle()
+        note("the disk is \(disk.isFull ? "full" : "no longer full")")
+        guard let relay else { return }
+        runs[relay.run]?.wasInterrupted = true
+        relay.watch()
+        relay.rest()
+        scan()
+    }
+
     /// Replaces the present directory by another one: by a new one, or by one that was there before.
     func swapDirectory() throws {
         guard !isMissing, !isReadOnly else { return }
@@ -91,9 +103,7 @@ extension ArchiveWalk {
         place = other
         noteTrouble()
         if let relay {
-            // The storage guard makes this check each second.
-            try? relay.directory.checkMount()
-            relay.recorder.directoryChanged()
+            relay.watch()
             relay.rest()
         }
         scan()

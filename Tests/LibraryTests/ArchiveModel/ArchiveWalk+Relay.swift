@@ -15,9 +15,9 @@ extension ArchiveWalk {
         do {
             let settings = SimulatedRelay.Settings(
                 path: path, channel: channel, template: try NameTemplate(parsing: names), rules: rules,
-                hasUploads: hasUploads, heedsVetoes: heedsVetoes, run: run)
+                hasUploads: hasUploads, heedsVetoes: heedsVetoes, run: run, disk: disk)
             let relay = try SimulatedRelay(settings, time: time)
-            runs[run] = ModelRun()
+            runs[run] = ModelRun(wasInterrupted: disk.isFull)
             self.relay = relay
             hadTrouble = false
             note("start of \(run) with names \(names)")
@@ -64,10 +64,11 @@ extension ArchiveWalk {
         check()
     }
 
-    /// Lets retention check, as its timer does each second.
+    /// Lets the storage guard and retention check, as their timers do each second.
     func check() {
         guard let relay else { return }
         keepRivalWriting()
+        relay.watch()
         relay.retention.check()
         relay.rest()
         scan(.retention)
@@ -93,17 +94,6 @@ extension ArchiveWalk {
         }
         time.pass(.seconds(hours * 3600))
         look()
-    }
-
-    /// Suspends the recorder as the storage guard does, or resumes it.
-    func suspend() {
-        guard let relay else { return }
-        let isSuspended = relay.recorder.status.state == .suspended
-        note(isSuspended ? "resume" : "suspend")
-        runs[relay.run]?.wasInterrupted = true
-        if isSuspended { relay.recorder.resume() } else { relay.recorder.suspend("the disk is nearly full") }
-        relay.rest()
-        scan()
     }
 
     /// Kills relay while it records. With `isUntold`, relay is killed after it has closed files, but before it has told

@@ -14,9 +14,12 @@ extension ArchiveWalk {
         note("the disturbances end")
         setReadOnly(false)
         try comeBack()
+        if disk.isFull { fillDisk() }
         correctClock()
         if relay == nil { start() }
-        relay?.recorder.resume()
+        // A recording that was refused begins by itself at the next admission, after at most 30 s. A recording that was
+        // suspended continues within a second.
+        time.pass(.seconds(30))
         record(6)
         checkRecording()
         if !place.isCatalogueDamaged { checkList(isFresh: false) }

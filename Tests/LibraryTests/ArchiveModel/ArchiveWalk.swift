@@ -9,7 +9,7 @@ import TestSupport
 final class ArchiveWalk {
     private enum Operation: CaseIterable {
         case record, look, upload, killedUpload, hold, clip, delete, wait, crash, restart, clock
-        case foreign, rename, damage, catalogue, disk, swap, suspend, outage, lostCatalogue, rival
+        case foreign, rename, damage, catalogue, disk, swap, fill, outage, lostCatalogue, rival
 
         /// The operations. An operation that is to happen more often occurs several times.
         static let weighted: [Operation] = {
@@ -68,6 +68,8 @@ final class ArchiveWalk {
     var isMissing = false
     /// Whether no file can be created in the directory.
     var isReadOnly = false
+    /// The disk, which other programs can fill.
+    let disk = FillableDisk()
     /// Whether the directory could not be used at some moment of the present run.
     var hadTrouble = false
     /// Files that a user has moved to another directory.
@@ -140,7 +142,7 @@ final class ArchiveWalk {
         case .catalogue: try damageCatalogue()
         case .disk: try disturbDisk()
         case .swap: try swapDirectory()
-        case .suspend: suspend()
+        case .fill: fillDisk()
         case .outage: await uploadAfterOutage()
         case .lostCatalogue: try await loseCatalogue()
         case .rival: try toggleRival()

@@ -23,6 +23,8 @@ final class SimulatedRelay {
         var heedsVetoes: Bool
         /// Identifies the run.
         var run: String
+        /// The disk, as the storage guard sees it.
+        var disk: FillableDisk
     }
 
     let run: String
@@ -32,6 +34,8 @@ final class SimulatedRelay {
     let archive: ChannelArchive
     let retention: Retention
     let recorder: Recorder
+    /// Suspends and resumes the recorder.
+    private let storage: StorageGuard
     private let time: SimulatedTime
     /// Reports recovered files to the catalogue and the uploader.
     private let place: ObserverLine
@@ -72,14 +76,22 @@ final class SimulatedRelay {
         (self.catalogue, self.time) = (catalogue, time)
         (self.retention, self.line, place) = (retention, line, ObserverLine(observers))
         archive = ChannelArchive(settings.path, template: settings.template, channel: channel)
-        recorder = Recorder(
+        let recorder = Recorder(
             configuration: configuration, description: SimulatedMedia.description, keyframes: DeafKeyframes(),
             clock: time, wallClock: { time.wall }, logger: quiet)
+        self.recorder = recorder
+        let budget = StorageBudget(
+            videoBitrate: 100_000, audioBitrate: 0, duration: .seconds(60), reserve: ByteSize(bytes: 1_000_000))
+        storage = StorageGuard(
+            directory: directory, budget: budget, control: recorder,
+            writtenBytes: { [weak recorder] in recorder?.status.totalBytes ?? 0 }, probe: settings.disk, clock: time,
+            logger: quiet)
     }
 
-    /// Opens the catalogue, and completes the files that a crash left open. `recoversFirst` determines the order,
-    /// because relay does both at the same time.
+    /// Asks the storage guard whether recording may begin, opens the catalogue, and completes the files that a crash
+    /// left open. `recoversFirst` determines the order of the last two, because relay does both at the same time.
     func begin(recoversFirst: Bool) {
+        _ = storage.admit()
         if recoversFirst { recover() }
         catalogue.start()
         catalogue.waitUntilIdle()
@@ -104,6 +116,13 @@ final class SimulatedRelay {
         frames = next
         recorder.waitUntilIdle()
         time.pass(.seconds(1))
+        watch()
+    }
+
+    /// Lets the storage guard check the disk, as its timer does each second.
+    func watch() {
+        storage.check()
+        recorder.waitUntilIdle()
     }
 
     /// Waits until the recorder, the closer and the catalogue are idle.
@@ -206,6 +225,22 @@ private final class ObserverLine: RecordingObserver {
         for end in heard { end.gapEnded(gap, channel: channel, start: start) }
     }
     func segmentDeleted(fileName: String) { for end in heard { end.segmentDeleted(fileName: fileName) } }
+}
+
+/// A large disk, which other programs can fill, as the storage guard sees it. Retention sees a small disk of its own.
+final class FillableDisk: FreeSpaceProbe {
+    private static let capacity: Int64 = 1 << 40
+    private let full = Mutex(false)
+
+    /// Whether other programs have filled the disk.
+    var isFull: Bool {
+        get { full.withLock { $0 } }
+        set { full.withLock { $0 = newValue } }
+    }
+
+    func space(at path: String) throws(FileFailure) -> DiskSpace {
+        DiskSpace(free: isFull ? 0 : Self.capacity, capacity: Self.capacity)
+    }
 }
 
 /// A small disk, which contains only the recordings.
