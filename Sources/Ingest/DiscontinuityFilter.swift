@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
+internal import SourceClock
 
 /// Joins the parts of a stream whose timestamps jump by design, such as MPEG-TS files that were appended to each other.
 /// All tracks are moved together, so that audio and video stay in sync across the jump.
@@ -9,6 +10,9 @@ internal import Media
 /// last packet, at the distance that the track's packets had before the jump. Packets from before the jump can still
 /// arrive on the other tracks. So for each packet of another track, the filter uses either the old or the new
 /// correction, whichever gives the time closer to the expected time.
+///
+/// If a track's packets return to its ``LeftLine``, the jump was a wrong timestamp, and the tracks get their former
+/// correction back.
 struct DiscontinuityFilter: Hashable {
     /// If a track's time steps forward by more than this, the step is a jump (the same limit as ffmpeg's
     /// `-dts_delta_threshold`).
@@ -23,8 +27,11 @@ struct DiscontinuityFilter: Hashable {
         var correction: Int64
         /// The corrected time of the track's last packet.
         var last: Int64
-        /// The distance of the track's last two packets; a jump, or a step back, is not counted.
+        /// The distance of the track's last two packets; a jump, or a step back, is not counted. A wrong timestamp can
+        /// at most double it. It is 0 until a second packet has come.
         var step: Int64 = 0
+        /// Where the track continues if its last leap was a wrong timestamp.
+        var line: LeftLine?
     }
 
     /// The correction for the newest jump of any track, in nanoseconds.
@@ -35,22 +42,54 @@ struct DiscontinuityFilter: Hashable {
     /// `base`.
     mutating func shift(dts: Int64, stream: Int, base: TimeBase) -> Int64 {
         let now = base.rescale(dts, to: .nanoseconds)
-        var track = tracks[stream] ?? Track(correction: correction, last: now &+ correction)
+        guard var track = tracks[stream] else {
+            tracks[stream] = Track(correction: correction, last: now &+ correction)
+            return TimeBase.nanoseconds.rescale(correction, to: base)
+        }
         let expected = track.last &+ track.step
+        let leap = now &+ track.correction &- expected
+        if let line = track.line, line.fits(now, leap: leap) {
+            takeBack(track.correction, for: line.shift)
+            (track.correction, track.line) = (line.shift, nil)
+        } else {
+            follow(now, &track, expected: expected)
+        }
+        track.last = now &+ track.correction
+        tracks[stream] = track
+        return TimeBase.nanoseconds.rescale(track.correction, to: base)
+    }
+
+    /// Finds the correction of a packet at `now`, and closes a jump in front of it.
+    private mutating func follow(_ now: Int64, _ track: inout Track, expected: Int64) {
+        let (former, duration) = (track.correction, track.step)
+        track.line = track.line?.passed
         let best = [track.correction, correction].min {
             (now &+ $0 &- expected).magnitude < (now &+ $1 &- expected).magnitude
         }
         track.correction = best ?? correction
         let step = now &+ track.correction &- track.last
-        if step > Self.threshold.inNanoseconds || step < -Self.tolerance.inNanoseconds {
+        let (threshold, tolerance) = (Self.threshold.inNanoseconds, Self.tolerance.inNanoseconds)
+        // If a track's second packet steps back, its first timestamp may be wrong as well as the second one.
+        let isUnsure = duration == 0 && step >= -threshold
+        if step > threshold || step < -tolerance && !isUnsure {
             correction = expected &- now
             track.correction = correction
         } else if step > 0 {
-            track.step = step
+            track.step = duration > 0 ? min(step, 2 * duration) : step
         }
-        track.last = now &+ track.correction
-        tracks[stream] = track
-        return TimeBase.nanoseconds.rescale(track.correction, to: base)
+        if track.correction != former || (now &+ former &- expected).magnitude > UInt64(tolerance / 2) {
+            track.line = LeftLine(shift: former, expected: expected, duration: duration)
+        }
+    }
+
+    /// Replaces the correction `wrong` of all tracks by `former`, because its jump was a wrong timestamp.
+    private mutating func takeBack(_ wrong: Int64, for former: Int64) {
+        guard wrong != former else { return }
+        if correction == wrong { correction = former }
+        for (stream, track) in tracks where track.correction == wrong {
+            tracks[stream]?.correction = former
+            tracks[stream]?.last = track.last &+ former &- wrong
+        }
     }
 
     /// Resets all corrections, because the stream is read from its start again.

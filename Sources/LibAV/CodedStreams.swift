@@ -97,11 +97,18 @@ extension CodecParameters {
 }
 
 extension PacketBox {
-    /// Returns the packet in the form for outputs. Its bytes are copied once, and its times do not change. Returns nil
-    /// if it has no bytes or no decoding time. `track` must describe the packet's stream, in the stream's time base.
+    /// Returns the packet in the form for outputs, with its own times. Returns nil if it has no bytes or no time.
+    /// `track` must describe the packet's stream, in the stream's time base.
     package func encodedPacket(of track: TrackDescription) -> EncodedPacket? {
+        var decoding = DecodingTimes(in: track.timeBase)
+        return times(in: track.timeBase, &decoding).flatMap { encodedPacket(of: track, at: $0) }
+    }
+
+    /// Returns the packet in the form for outputs, with these times. Its bytes are copied once. Returns nil if it has
+    /// no bytes.
+    func encodedPacket(of track: TrackDescription, at times: Times) -> EncodedPacket? {
         let values = packet.pointee
-        guard let times = times(in: track.timeBase), let data = values.data, values.size > 0 else { return nil }
+        guard let data = values.data, values.size > 0 else { return nil }
         let payload = SharedBytes(UnsafeBufferPointer(start: data, count: Int(values.size)))
         return EncodedPacket(
             of: track, pts: times.pts, dts: times.dts, duration: times.duration,

@@ -66,12 +66,21 @@ package final class PacketBox: Sendable {
     /// Duration in ticks of the stream's time base; 0 if unknown.
     package var duration: Int64 { max(0, packet.pointee.duration) }
 
-    /// The packet's times in ticks of `base`, which is its stream's time base. Arithmetic with them cannot overflow:
-    /// times are at most a century, and the duration is at most a minute. The presentation time is never before the
-    /// decoding time. Nil if the packet has no decoding time within a century.
-    func times(in base: TimeBase) -> (pts: Int64, dts: Int64, duration: Int64)? {
-        guard let dts = base.believed(dts) else { return nil }
-        return (max(base.believed(pts) ?? dts, dts), dts, min(duration, base.ticks(.seconds(60))))
+    /// The times of a packet for outputs, in ticks of its stream's time base.
+    typealias Times = (pts: Int64, dts: Int64, duration: Int64)
+
+    /// The packet's times in ticks of `base`, which is its stream's time base, as `decoding` places them. Arithmetic
+    /// with them cannot overflow: times are at most a century, and the duration is at most a minute. `delay` is the
+    /// number of frames that the stream's decoder holds for reordering, and `frame` the usual duration of a frame; 0 if
+    /// unknown. Nil if the packet's times are missing or not within a century.
+    func times(in base: TimeBase, _ decoding: inout DecodingTimes, delay: Int64 = 0, frame: Int64 = 0) -> Times? {
+        let (shown, decoded) = (base.believed(pts), base.believed(dts))
+        guard decoded != nil || dts == nil else { return nil }
+        let duration = min(self.duration, base.ticks(.seconds(60)))
+        let step = duration > 0 ? duration : frame
+        return decoding.place(pts: shown, dts: decoded, duration: step, delay: delay &* step).map {
+            (pts: $0.pts, dts: $0.dts, duration: duration)
+        }
     }
 
     /// Assigns the packet to the stream `index`, which has the same time base.

@@ -31,6 +31,8 @@ package final class TrackReader {
     /// The size of the lengths in front of the NAL units in the input's frames, if these have the form of MP4. Outputs
     /// always get lengths of 4 bytes.
     private var lengths = UnitLengths()
+    /// The times of the converted packets.
+    private var decoding: DecodingTimes
     /// A decoder configuration that takes effect at the next keyframe; nil if no new configuration has come.
     private var pending: [UInt8]?
 
@@ -45,6 +47,7 @@ package final class TrackReader {
         guard let codec = samples == nil ? stream.codec : Codec.pcm, codec.kind != .data else { return nil }
         (self.stream, self.codec) = (stream, codec)
         units = AnnexBReader(codec)
+        decoding = DecodingTimes(in: stream.timeBase)
         self.subject = "\(stream.codecName) of \(subject)"
         let extraData = stream.parameters.extraData ?? []
         track = stream.codedTrack(UnitLengths.widened(record: extraData, codec))
@@ -61,13 +64,16 @@ package final class TrackReader {
     }
 
     /// Converts a packet; its times are in ticks of the stream's time base. Returns nil if nothing can be passed on:
-    /// the packet has no bytes or no decoding time, depends on earlier packets that are missing, or yields no samples.
+    /// the packet has no bytes or no time, depends on earlier packets that are missing, or yields no samples.
     package func read(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
-        guard box.dts != nil, box.size > 0 else { return nil }
+        let frame = stream.video?.averageRate.map { $0.timeBase.rescale(1, to: stream.timeBase) } ?? 0
+        guard box.size > 0,
+            let times = box.times(in: stream.timeBase, &decoding, delay: stream.reorderDepth, frame: frame)
+        else { return nil }
         switch form {
-        case .plain: return try readPlain(box)
-        case .byteStream: return try readByteStream(box)
-        case .adts: return readADTS(box)
+        case .plain: return try readPlain(box, at: times)
+        case .byteStream: return try readByteStream(box, at: times)
+        case .adts: return readADTS(box, at: times)
         case .decoded(let samples):
             let packet = try samples.read(box)
             track = packet?.description ?? track
@@ -75,7 +81,7 @@ package final class TrackReader {
         }
     }
 
-    private func readPlain(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
+    private func readPlain(_ box: PacketBox, at times: PacketBox.Times) throws(AVFailure) -> EncodedPacket? {
         if let configuration = box.newConfiguration {
             lengths = UnitLengths(record: configuration, codec) ?? lengths
             pending = UnitLengths.widened(record: configuration, codec)
@@ -86,7 +92,7 @@ package final class TrackReader {
                 let payload = lengths.widened(SharedBytes(box.bytes)).flatMap {
                     ConfigurationRecord.payload($0, from: track.decoderConfiguration, to: configuration, codec)
                 }
-                return payload.flatMap { box.encodedPacket(of: track, payload: $0, isKeyframe: false) }
+                return payload.map { box.encodedPacket(of: track, at: times, payload: $0, isKeyframe: false) }
             }
             try changePlain(to: configuration, box)
         }
@@ -96,9 +102,9 @@ package final class TrackReader {
         }
         guard let track else { return nil }
         // Most inputs have lengths of 4 bytes already. Their frames are copied only once, into the packet.
-        if lengths.areWide { return box.encodedPacket(of: track) }
-        return lengths.widened(SharedBytes(box.bytes)).flatMap {
-            box.encodedPacket(of: track, payload: $0, isKeyframe: box.isKeyframe)
+        if lengths.areWide { return box.encodedPacket(of: track, at: times) }
+        return lengths.widened(SharedBytes(box.bytes)).map {
+            box.encodedPacket(of: track, at: times, payload: $0, isKeyframe: box.isKeyframe)
         }
     }
 
@@ -115,12 +121,14 @@ package final class TrackReader {
         }
     }
 
-    private func readADTS(_ box: PacketBox) -> EncodedPacket? {
+    private func readADTS(_ box: PacketBox, at times: PacketBox.Times) -> EncodedPacket? {
         guard let frame = ADTSFrame.frames(box.bytes).first else { return nil }
         if frame.configuration != track?.decoderConfiguration.array {
             track = Self.track(frame.configuration, stream.timeBase, fallback: nil)
         }
-        return track.flatMap { box.encodedPacket(of: $0, payload: SharedBytes(frame.payload), isKeyframe: true) }
+        return track.map {
+            box.encodedPacket(of: $0, at: times, payload: SharedBytes(frame.payload), isKeyframe: true)
+        }
     }
 
     private static func track(_ configuration: [UInt8], _ timeBase: TimeBase, fallback: Int?) -> TrackDescription? {
@@ -134,11 +142,13 @@ package final class TrackReader {
 // MARK: Byte streams
 
 extension TrackReader {
-    private func readByteStream(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
+    private func readByteStream(_ box: PacketBox, at times: PacketBox.Times) throws(AVFailure) -> EncodedPacket? {
         // In streams without IDR frames, libav's parser finds the packets at which decoding can start.
         guard let unit = units.read(box.bytes, isRandomAccess: box.isKeyframe) else { return nil }
         if unit.isKeyframe { try follow(unit.payload) }
-        return track.flatMap { box.encodedPacket(of: $0, payload: unit.payload, isKeyframe: unit.isKeyframe) }
+        return track.map {
+            box.encodedPacket(of: $0, at: times, payload: unit.payload, isKeyframe: unit.isKeyframe)
+        }
     }
 
     /// Describes the track by the parameter sets that are active at `keyframe`. If the sets changed between two
@@ -200,10 +210,9 @@ extension PacketBox {
     }
 
     fileprivate func encodedPacket(
-        of track: TrackDescription, payload: SharedBytes, isKeyframe: Bool
-    ) -> EncodedPacket? {
-        guard let times = times(in: track.timeBase) else { return nil }
-        return EncodedPacket(
+        of track: TrackDescription, at times: Times, payload: SharedBytes, isKeyframe: Bool
+    ) -> EncodedPacket {
+        EncodedPacket(
             of: track, pts: times.pts, dts: times.dts, duration: times.duration, isKeyframe: isKeyframe,
             isDisposable: track.codec == .h264 && AccessUnit.isDisposable(payload), payload: payload)
     }

@@ -26,4 +26,7 @@ struct PerTrack<Value: Sendable>: Sendable {
 extension TrackKind {
     /// The kinds of tracks whose timestamps a ``SourceClock`` handles.
     package static let timed: [TrackKind] = [.video, .audio]
+
+    /// The kind of a source's other track: audio for video, and video for audio.
+    package var other: TrackKind { self == .video ? .audio : .video }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Media
+internal import Media
 
 /// Converts the timestamps of a source's tracks to times on one continuous timeline. The sender's sync of audio and
 /// video is kept.
@@ -14,6 +14,10 @@ package import Media
 /// track: the packet then follows directly after the previous one, or after the pause in which no packet arrived. The
 /// track that jumps first determines the shift. The other track gets the same shift at its first packet that fits this
 /// shift better than the old one.
+///
+/// A wrong timestamp, or a few, also leap, and are closed like a jump or accepted as they are. When the next packets
+/// return to the ``LeftLine``, the track gets its former shift back. The first timestamp may be wrong as well: the
+/// second packet cannot jump by up to 10 s.
 struct SenderTimeline: Sendable {
     /// A jump of the sender's timestamps that the timeline closed.
     struct Jump: Sendable, Hashable {
@@ -33,6 +37,8 @@ struct SenderTimeline: Sendable {
         var jump: Jump?
         /// Whether a jump changed the track's shift at this packet.
         var isMoved = false
+        /// Whether this packet shows that an earlier one was placed by a wrong timestamp, and had a wrong delay.
+        var disproves = false
     }
 
     private struct Track {
@@ -48,12 +54,17 @@ struct SenderTimeline: Sendable {
         /// arrive too early. It may be a jump all the same: the first of several packets that arrive together may be
         /// late enough to hide the jump.
         var leap: (distance: Int64, arrival: Int64)?
+        /// Where the track continues if its last leap was a wrong timestamp.
+        var line: LeftLine?
+        /// Whether only one packet has come since the start or a restart.
+        var isSingle = false
 
         /// For packets that state no duration: sets the duration to `step`, the difference between the last two
         /// decoding times. With a duration of 0, the timeline would lose one frame's time at each closed jump. One
-        /// outlying timestamp can at most double the duration, and the next packet corrects that.
-        mutating func noteStep(_ step: Int64) {
-            guard step > 0, step < SenderTimeline.jump else { return }
+        /// outlying timestamp can at most double the duration, and the next packet corrects that. Steps of `limit` or
+        /// more are ignored.
+        mutating func noteStep(_ step: Int64, below limit: Int64) {
+            guard step > 0, step < limit else { return }
             duration = duration > 0 ? min(step, 2 * duration) : step
         }
     }
@@ -116,6 +127,7 @@ struct SenderTimeline: Sendable {
         for track in tracks.tracks {
             tracks[track]?.last = nil
             tracks[track]?.delays = []
+            tracks[track]?.line = nil
             tracks[track]?.stamps.forget()
         }
     }
@@ -151,29 +163,17 @@ struct SenderTimeline: Sendable {
         let length = track.stamps.length(stamp.duration)
         var place = Place(decode: raw &+ track.shift, presentation: 0)
         if let last = track.last {
-            let expected = last &+ track.duration
-            let jumps = isJump(place.decode, kind, track, expected, arrival, floor, isCollecting)
-            if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor)
-                ?? (jumps ? shiftOfJumpTogether(kind, raw: raw, at: arrival) : nil)
-            {
-                // With the other track's shift, the track may continue at a time before its own previous end, so its
-                // last decoding time is forgotten.
-                (track.shift, track.last, pending, track.leap) = (shift, nil, nil, nil)
-                place.isMoved = true
-            } else if jumps {
-                place.jump = Jump(track: kind, distance: place.decode &- expected)
-                close(place.decode, &track, kind, expected, arrival)
-                place.isMoved = true
-            } else if place.decode &- expected > Self.jump {
-                track.leap = (place.decode &- expected, arrival ?? 0)
-            }
+            chooseShift(&place, raw: raw, &track, kind, expected: last &+ track.duration, arrival, floor, isCollecting)
             place.decode = raw &+ track.shift
         }
+        // If one of the first two timestamps is wrong, so is the step between them.
+        let limit = track.isSingle ? Self.early : Self.jump
+        track.isSingle = isFirst
         place.presentation = place.decode &+ max(-Self.jumpOfFile, min(Self.jumpOfFile, shown &- raw))
         if length > 0 {
             track.duration = length
         } else if let last = track.last {
-            track.noteStep(place.decode &- last)
+            track.noteStep(place.decode &- last, below: limit)
         }
         track.last = max(track.last ?? place.decode, place.decode)
         if let arrival {
@@ -184,6 +184,60 @@ struct SenderTimeline: Sendable {
         }
         tracks[kind] = track
         return place
+    }
+
+    /// Finds the shift of a packet that is not its track's first. `raw` is its decoding time without a shift.
+    private mutating func chooseShift(
+        _ place: inout Place, raw: Int64, _ track: inout Track, _ kind: TrackKind, expected: Int64, _ arrival: Int64?,
+        _ floor: Int64?, _ isCollecting: Bool
+    ) {
+        let leap = place.decode &- expected
+        if let line = track.line, line.fits(raw, leap: leap) {
+            return takeBack(to: line, &place, &track, kind)
+        }
+        track.line = track.line?.passed
+        let (former, duration) = (track.shift, track.duration)
+        var next = expected
+        let jumps = isJump(place.decode, kind, track, expected, arrival, floor, isCollecting)
+        if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor)
+            ?? (jumps ? shiftOfJumpTogether(kind, raw: raw, at: arrival) : nil)
+        {
+            // With the other track's shift, the track may continue at a time before its own previous end, so its last
+            // decoding time is forgotten.
+            (track.shift, track.last, pending, track.leap) = (shift, nil, nil, nil)
+            place.isMoved = true
+        } else if track.isSingle, jumps || leap < -Self.early, leap.magnitude <= UInt64(Self.jumpOfFile) {
+            // One of the two timestamps is wrong, and the next packet shows which one.
+            track.last = nil
+            place.disproves = leap < 0
+        } else if jumps {
+            place.jump = Jump(track: kind, distance: leap)
+            close(place.decode, &track, kind, expected, arrival)
+            place.isMoved = true
+            next = raw &+ track.shift
+        } else if leap > Self.jump {
+            track.leap = (leap, arrival ?? 0)
+        }
+        if jumps || place.isMoved || leap > Self.early / 2 {
+            track.line = LeftLine(shift: former, expected: next, duration: duration)
+        }
+    }
+
+    /// Gives `track` the shift of `line` back, because its last leap was a wrong timestamp; also gives it to the other
+    /// track if that one has taken over the wrong shift.
+    private mutating func takeBack(to line: LeftLine, _ place: inout Place, _ track: inout Track, _ kind: TrackKind) {
+        let distance = line.shift &- track.shift
+        place.isMoved = distance != 0
+        place.disproves = distance == 0
+        if pending?.track == kind { pending = nil }
+        if distance != 0, let other = tracks[kind.other], other.last != nil, other.shift == track.shift {
+            place.disproves = true
+            tracks[kind.other]?.shift = line.shift
+            tracks[kind.other]?.last = other.last.map { $0 &+ distance }
+            tracks[kind.other]?.delays = []
+            tracks[kind.other]?.line = nil
+        }
+        (track.shift, track.last, track.leap, track.line) = (line.shift, nil, nil, nil)
     }
 
     /// Gives `track`, at its first packet, the shift and the timestamp wraps of the other track, so that both tracks
@@ -291,9 +345,4 @@ struct SenderTimeline: Sendable {
                 delay: arrival.map { $0 &- goal })
         }
     }
-}
-
-extension TrackKind {
-    /// The kind of a source's other track: audio for video, and video for audio.
-    package var other: TrackKind { self == .video ? .audio : .video }
 }

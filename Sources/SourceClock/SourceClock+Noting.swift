@@ -36,7 +36,10 @@ extension SourceClock {
             status.loneJumps += 1
             events.append(.jumpedAlone(track))
         }
-        if live { observe(stamp.track, place.decode, arrived, &events) }
+        if live {
+            if place.disproves { collectAgain(at: arrived) }
+            observe(stamp.track, place.decode, arrived, &events)
+        }
         return Noted(
             decodeTime: Timestamp(nanoseconds: place.decode), time: Timestamp(nanoseconds: place.presentation),
             events: events, isMoved: place.isMoved)
@@ -91,6 +94,14 @@ extension SourceClock {
         else { return restart() }
         let delay = arrived &- time &- (delays[stamp.track]?.bias ?? 0)
         if silence.length > Self.forgottenAfter || delay < floor &- Self.near || delay > offset.value { restart() }
+    }
+
+    /// Forgets the collected delays, because one of them came from a wrong timestamp. Does nothing after the time for
+    /// collecting, so that a sender of many wrong timestamps also gets a mapping.
+    private mutating func collectAgain(at arrived: Int64) {
+        guard !isPlaced, let started, arrived &- started < settings.collecting.inNanoseconds else { return }
+        for index in maps.indices { maps[index].floor.restart() }
+        delays = PerTrack()
     }
 
     /// Records the delay of a packet, and creates, extends or moves the mapping if necessary. `time` is the packet's

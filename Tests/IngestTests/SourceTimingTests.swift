@@ -111,15 +111,6 @@ struct SourceTimingTests {
         #expect(timing.isTimeToDecode(at(5000), of: .video, now: at(5000)))
     }
 
-    @Test("A packet without a decoding time gets the previous packet's end, or its presentation time if earlier")
-    func missingDecodeTime() {
-        #expect(LiveStream.decodeTime(pts: nil, end: nil, in: .mpegTS) == nil)
-        #expect(LiveStream.decodeTime(pts: 97_200, end: 93_600, in: .mpegTS) == 93_600)
-        #expect(LiveStream.decodeTime(pts: nil, end: 93_600, in: .mpegTS) == 93_600)
-        #expect(LiveStream.decodeTime(pts: 126_000, end: nil, in: .mpegTS) == 126_000)
-        #expect(LiveStream.decodeTime(pts: 126_000, end: 1_200_000, in: .mpegTS) == 126_000)
-    }
-
     @Test(
         "If a source's program times change, they are aligned to whole program frames, and audio stays in sync")
     func phase() throws {

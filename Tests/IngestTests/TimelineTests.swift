@@ -104,6 +104,24 @@ struct TimelineTests {
     }
 
     @Test(
+        "One wrong timestamp of a transport stream's file leaves audio and video in sync",
+        arguments: [0.1, -0.1, 0.15, -0.15, 1.5, -1.5, 9.9, -9.9, 11, -11] as [Double], [0, 1, 2, 30] as [Int64])
+    func wrongTime(seconds: Double, at outlier: Int64) {
+        for stream in [0, 1] where outlier > 0 || abs(seconds) < 10 {
+            var filter = DiscontinuityFilter()
+            for index in Int64(0)..<100 {
+                let dts = 1_800_000 + index * 3600
+                for other in [0, 1] {
+                    let isWrong = other == stream && index == outlier
+                    let shift = filter.shift(
+                        dts: dts + (isWrong ? Int64(seconds * 90_000) : 0), stream: other, base: .mpegTS)
+                    if !isWrong { #expect(shift == 0, "stream \(other), packet \(index)") }
+                }
+            }
+        }
+    }
+
+    @Test(
         "Frame rates are rounded to the nearest standard rate",
         arguments: [
             (FrameRate(2997, 100), FrameRate(90_000), FrameRate(30_000, 1001)),

@@ -42,6 +42,36 @@ import Testing
         try #require(process.terminationStatus == 0)
     }
 
+    private static let flvHeader: [UInt8] = Array("FLV".utf8) + [1, 1, 0, 0, 0, 9, 0, 0, 0, 0]
+
+    private func big(_ value: Int, _ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }
+    }
+
+    /// A tag of FLV video.
+    private func tag(_ time: Int64, _ body: [UInt8]) -> [UInt8] {
+        [9] + big(body.count, 3) + big(Int(time), 3) + [0, 0, 0, 0] + body + big(body.count + 11, 4)
+    }
+
+    @Test("Frames of FLV with presentation times before their decoding times keep their presentation times")
+    func negativeOffsets() throws {
+        let clip = try CodedClip(video: "libx264", audio: "aac", options: ["-bf", "2"], in: directory.path)
+        let frames = clip.packets.filter { $0.track == .video }
+        let start = try #require(frames.first).pts
+        let record = try #require(clip.description.video).decoderConfiguration.array
+        var file = Self.flvHeader + tag(0, [0x17, 0, 0, 0, 0] + record)
+        var shown: [Int64] = []
+        for (index, frame) in frames.enumerated() {
+            let time = 1000 + index * 40
+            shown.append(1000 + frame.timeBase.rescale(frame.pts - start, to: .milliseconds))
+            let head: [UInt8] = [frame.isKeyframe ? 0x17 : 0x27, 1] + big(Int(shown[index]) - time, 3)
+            file += tag(Int64(time), head + frame.payload.array)
+        }
+        try Data(file).write(to: URL(fileURLWithPath: directory.path("negative.flv")))
+        let packets = try read("negative.flv").packets
+        #expect(packets.map(\.pts) == shown && packets.allSatisfy { $0.dts <= $0.pts })
+    }
+
     @Test("Video with NAL unit lengths of 2 bytes is read as the same video with lengths of 4 bytes")
     func narrowLengths() throws {
         let clip = try CodedClip(video: "libx264", audio: "aac", in: directory.path)
@@ -49,14 +79,7 @@ import Testing
         let record = try #require(clip.description.video).decoderConfiguration.array
         var narrow = record
         narrow[4] = narrow[4] & 0xFC | 1
-        func tag(_ time: Int64, _ body: [UInt8]) -> [UInt8] {
-            func big(_ value: Int, _ count: Int) -> [UInt8] {
-                (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }
-            }
-            return [9] + big(body.count, 3) + big(Int(time), 3) + [0, 0, 0, 0] + body + big(body.count + 11, 4)
-        }
-        var file: [UInt8] = Array("FLV".utf8) + [1, 1, 0, 0, 0, 9, 0, 0, 0, 0]
-        file += tag(0, [0x17, 0, 0, 0, 0] + narrow)
+        var file = Self.flvHeader + tag(0, [0x17, 0, 0, 0, 0] + narrow)
         for (index, frame) in frames.enumerated() {
             let head: [UInt8] = [frame.isKeyframe ? 0x17 : 0x27, 1, 0, 0, 80]
             file += tag(Int64(index) * 40, head + frame.payload.array.shortLengths)
@@ -66,6 +89,25 @@ import Testing
         #expect(packets.map(\.payload.array) == frames.map(\.payload.array))
         #expect(packets.map(\.isKeyframe) == frames.map(\.isKeyframe))
         #expect(readers.first?.track?.decoderConfiguration.array == record)
+    }
+
+    @Test("Frames without decoding times are passed on from the first keyframe on, and keep their presentation times")
+    func missingDecodingTimes() throws {
+        let clip = try CodedClip(video: "libx264", audio: "aac", options: ["-bf", "2"], in: directory.path)
+        let demuxer = try Demuxer(
+            url: directory.path("clip.mp4"), options: .init(), interrupter: Interrupter(), subject: "clip.mp4")
+        let reader = try #require(demuxer.bestVideo.flatMap { TrackReader($0, subject: "clip.mp4") })
+        var frames: [EncodedPacket] = []
+        while let box = try demuxer.readPacket() {
+            guard box.streamIndex == reader.stream.index else { continue }
+            // This is libav's value for "no timestamp".
+            if frames.count < 2, let pts = box.pts { box.stamp(pts: pts, dts: .min) }
+            frames.append(try #require(try reader.read(box)))
+        }
+        let sent = clip.packets.filter { $0.track == .video }
+        #expect(frames.map(\.pts) == sent.map(\.pts) && frames.map(\.isKeyframe) == sent.map(\.isKeyframe))
+        #expect(frames.allSatisfy { $0.dts <= $0.pts })
+        #expect(zip(frames, frames.dropFirst()).allSatisfy { $0.dts < $1.dts })
     }
 
     @Test("H.264 and AAC from a transport stream equal those of the MP4 from which it was made")

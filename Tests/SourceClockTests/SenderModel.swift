@@ -17,6 +17,16 @@ struct SenderModel {
         var audioAfter: Duration? = .zero
     }
 
+    /// Wrong timestamps of one or a few packets.
+    struct Outlier {
+        var track: TrackKind
+        /// The number of the first wrong packet in its track, and how many are wrong.
+        var first: Int64
+        var count: Int64 = 1
+        /// The error of the timestamps.
+        var by: Duration
+    }
+
     /// The delay that a packet's path adds.
     enum Jitter {
         case none
@@ -52,6 +62,7 @@ struct SenderModel {
     var audioBundle = 1
     var loss = 0.0
     var jumps: [Jump] = []
+    var outlier: Outlier?
     /// Periods, in nanoseconds, in which no packets of these tracks are sent.
     var pauses: [(Range<Int64>, Set<TrackKind>)] = []
     /// The path becomes longer by this much at this moment.
@@ -74,6 +85,8 @@ struct SenderModel {
 struct SenderPackets {
     private struct Unit {
         let track: TrackKind
+        /// The number of the packet in its track.
+        let number: Int64
         let captured: Int64
         let media: Int64
         let duration: Int64
@@ -146,7 +159,7 @@ struct SenderPackets {
         }
         let late = track == .audio ? model.audioLate.inNanoseconds : 0
         let unit = Unit(
-            track: track, captured: captured, media: stamped, duration: length, samples: samples,
+            track: track, number: count, captured: captured, media: stamped, duration: length, samples: samples,
             send: captured + late)
         if track == .video { upcoming.video = unit } else { upcoming.audio = unit }
     }
@@ -167,6 +180,11 @@ struct SenderPackets {
         for jump in model.jumps {
             let after = unit.track == .video ? .zero : jump.audioAfter
             if let after, unit.captured >= jump.at + after.inNanoseconds { time += jump.by.inNanoseconds }
+        }
+        if let outlier = model.outlier, outlier.track == unit.track,
+            (outlier.first..<outlier.first + outlier.count).contains(unit.number)
+        {
+            time += outlier.by.inNanoseconds
         }
         if model.stampNoise > 0, unit.track == .audio { time += Int64(normal() * model.stampNoise * 1e6) }
         var ticks = TimeBase.nanoseconds.rescale(time, to: model.timeBase)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import TestSupport
 import Testing
 
 @testable import SourceClock
@@ -35,5 +36,75 @@ struct SenderTimelineTests {
             #expect(found.count == 300)
             #expect(found.last == 10_000 + 299 * interval, "error \(error)")
         }
+    }
+
+    private static let sizes: [Int64] = [100, 150, 250, 300, 400, 700, 1000, 1500, 1990, 2500, 5430, 9990]
+    private static let paths: [SenderModel.Jitter] = [.none, .gauss(milliseconds: 5), .wifi]
+
+    /// The largest error of audio against video, in milliseconds, of the packets that come after the last wrong
+    /// timestamp of `model` by half a second.
+    private func errorAfterwards(
+        _ model: SenderModel, _ settings: SourceClockSettings, hasDurations: Bool, _ random: SeededRandom
+    ) throws -> Double {
+        let outlier = try #require(model.outlier)
+        var clock = SourceClock(settings, tracks: [.video: (.mpegTS, nil), .audio: (.mpegTS, nil)])
+        var packets = SenderPackets(model, random: random)
+        var (shifts, counts): ([TrackKind: Int64], [TrackKind: Int64]) = ([:], [:])
+        var (end, worst): (Int64?, Int64) = (nil, 0)
+        while let packet = packets.next() {
+            let track = packet.stamp.track
+            var stamp = packet.stamp
+            if track == .video, !hasDurations { stamp.duration = 0 }
+            let noted = clock.note(stamp, arrival: Timestamp(nanoseconds: packet.arrival))
+            shifts[track] = try #require(noted).time.nanoseconds - packet.captured
+            counts[track, default: 0] += 1
+            if track == outlier.track, counts[track] == outlier.first + outlier.count { end = packet.arrival }
+            guard let end, packet.arrival > end + 500 * Self.millisecond, let video = shifts[.video],
+                let audio = shifts[.audio]
+            else { continue }
+            worst = max(worst, abs(audio - video))
+        }
+        return Double(worst) / Double(Self.millisecond)
+    }
+
+    @Test(
+        "Wrong timestamps of 0.1 to 10 s at any time from the first packet on leave audio and video in sync",
+        arguments: TrackKind.timed, [SourceClockSettings.rtmp, .rtp, .transportStream, .file])
+    func earlyOutliers(track: TrackKind, settings: SourceClockSettings) throws {
+        var random = SeededRandom("outliers \(track) \(settings.collecting)")
+        for first in [0, 1, 2, 3, 6, 11, 19, 24, 30, 60] as [Int64] {
+            for size in Self.sizes {
+                var model = SenderModel()
+                model.duration = .seconds(4)
+                model.jitter = random.pick(Self.paths)
+                model.audioBundle = random.pick([1, 9])
+                let hasDurations = random.pick([true, false])
+                // If the first two timestamps are equally wrong, the sender has jumped.
+                let count = first == 0 ? 1 : Int64.random(in: 1...3, using: &random)
+                for sign in [1, -1] as [Int64] {
+                    model.outlier = .init(track: track, first: first, count: count, by: .milliseconds(sign * size))
+                    let error = try errorAfterwards(model, settings, hasDurations: hasDurations, random)
+                    #expect(error < 5, "\(sign * size) ms at \(count) packets from \(first) on: \(model)")
+                }
+            }
+        }
+    }
+
+    @Test("A sender whose timestamps jump early and stay there has jumped", arguments: [-5430, -1500, 5430] as [Int64])
+    func earlyJump(distance: Int64) throws {
+        var model = SenderModel()
+        model.duration = .seconds(4)
+        model.jumps = [.init(at: 400_000_000, by: .milliseconds(distance))]
+        var clock = SourceClock(.rtp, tracks: [.video: (.mpegTS, nil), .audio: (.mpegTS, nil)])
+        var packets = SenderPackets(model, random: SeededRandom("early jump"))
+        var shifts: [TrackKind: Int64] = [:]
+        while let packet = packets.next() {
+            let noted = clock.note(packet.stamp, arrival: Timestamp(nanoseconds: packet.arrival))
+            shifts[packet.stamp.track] = try #require(noted).time.nanoseconds - packet.captured
+        }
+        #expect(clock.status.jumps == 1 && clock.status.loneJumps == 0)
+        let (video, audio) = (try #require(shifts[.video]), try #require(shifts[.audio]))
+        #expect(abs(audio - video) < Self.millisecond)
+        #expect(abs(video - model.start.inNanoseconds) < 50 * Self.millisecond, "the jump is closed")
     }
 }

@@ -157,13 +157,13 @@ final class LiveInput: LiveFeed {
 
     /// Converts a packet's times to the source's timeline and passes the packet on. `ends` stores the end of the last
     /// packet of each stream, in the stream's own timestamps. A packet without a decoding time usually gets this end as
-    /// its decoding time, see ``LiveStream/decodeTime(pts:end:in:)``.
+    /// its decoding time, see ``DecodingTimes/missing(pts:end:in:)``.
     private func place(
         _ packet: PacketBox, of stream: LiveStream, _ arrival: Timestamp, _ ends: inout [Int: Int64],
         into inbox: PacketInbox
     ) {
         let (base, index) = (stream.info.timeBase, stream.info.index)
-        guard let dts = packet.dts ?? LiveStream.decodeTime(pts: packet.pts, end: ends[index], in: base) else { return }
+        guard let dts = packet.dts ?? DecodingTimes.missing(pts: packet.pts, end: ends[index], in: base) else { return }
         let shift = stream.shift &+ TimeBase.nanoseconds.rescale(stream.clock?.shift() ?? 0, to: base)
         let stamp = SourceClock.Stamp(
             stream.info.kind, dts: dts &+ shift, pts: (packet.pts ?? dts) &+ shift, duration: packet.duration)

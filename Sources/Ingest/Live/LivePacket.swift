@@ -104,14 +104,6 @@ final class LiveStream: Sendable {
     init(_ info: StreamInfo, shift: Int64 = 0, clock: CaptureClock? = nil) {
         (self.info, self.shift, self.clock) = (info, shift, clock)
     }
-
-    /// Returns the decoding time of a packet that has none, in ticks of `base`: the end of the previous packet. If the
-    /// presentation time differs from that end by a second or more, the sender has restarted; the result is then the
-    /// presentation time. If only one of the two times is known, it is the result; nil if none is known.
-    static func decodeTime(pts: Int64?, end: Int64?, in base: TimeBase) -> Int64? {
-        guard let pts, let end else { return end ?? pts }
-        return base.duration(pts &- end).inNanoseconds.magnitude < 1_000_000_000 ? end : pts
-    }
 }
 
 /// The tracks and limits of a live source. They are set each time the source's input is opened or its sender restarts.

@@ -4,8 +4,10 @@ internal import LibAV
 internal import Media
 
 /// Plays an input, and opens it again when it ends or fails, until it is stopped, a new attempt cannot help, or its
-/// user does not want it again. The input is opened again after 1 to 5 s; an SRT input that listens, after a tenth of
-/// that time. It is opened again at once at a change, see ``SourceMonitor/isAtChange``. Used by one thread.
+/// user does not want it again. An input that has recovered since its last failure, see ``ReopenSchedule``, is opened
+/// again at once when it ends. After further failures the input is opened again after 2 to 5 s; an SRT input that
+/// listens, after a tenth of that time. It is also opened again at once at a change, see ``SourceMonitor/isAtChange``.
+/// Used by one thread.
 final class ReopenLoop {
     private let name: String
     private let monitor: SourceMonitor
@@ -41,7 +43,9 @@ final class ReopenLoop {
 
     private func pause(after failure: IngestError?, _ pausing: () -> Void) {
         let played = Duration.nanoseconds(openedAt.map { clock.now - $0 } ?? 0)
-        let delay = monitor.pauseToReopen(schedule.fail(after: played))
+        var delay = monitor.pauseToReopen(schedule.fail(after: played))
+        // Often only the connection was lost, and the sender or the server answers at once.
+        if schedule.failures == 1, openedAt != nil { delay = .zero }
         monitor.noteInterruption(name, failure, schedule, delay)
         pausing()
         monitor.pause(delay)

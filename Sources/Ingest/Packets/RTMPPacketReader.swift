@@ -24,15 +24,8 @@ struct RTMPPacketReader {
     private var meter = FrameRateMeter()
     /// The size of the length fields before the NAL units in the sender's current frames.
     private var lengths = UnitLengths()
-    /// By how many milliseconds the decoding times of the packets are earlier than the sender's. Some encoders write
-    /// the frame's number as its decoding time, so that frames are shown before they are decoded: their composition
-    /// time is negative. MPEG-TS and libav refuse negative composition times. Therefore the decoding times are made
-    /// earlier; the presentation times stay the sender's.
-    private var lead: Int64 = 0
-    /// `longestLead` is the maximum of ``lead``; a longer negative composition time is a fault of the sender.
-    /// `longestGrowth` is the maximum by which ``lead`` grows at one frame, so that the growth does not look like a
-    /// jump of the sender's times. Both are in milliseconds.
-    private static let (longestLead, longestGrowth): (Int64, Int64) = (800, 200)
+    /// The times of the video, in milliseconds. The sender's composition times may be negative.
+    private var times = DecodingTimes(in: .milliseconds)
 
     /// Whether an expected track is still missing: a track that the sender announced, or video or audio if the sender
     /// announced neither. Video counts as missing even if only audio was announced, because GStreamer's muxer announces
@@ -130,10 +123,9 @@ struct RTMPPacketReader {
                 return nil
             }
             meter.note(time)
-            let shift = max(Int64(offset), -min(Self.longestLead, lead + Self.longestGrowth))
-            lead = max(lead, -shift)
+            let (pts, dts) = times.place(time, offset: Int64(offset))
             return EncodedPacket(
-                of: track, pts: time + shift, dts: time - lead, duration: 0, isKeyframe: isKeyframe,
+                of: track, pts: pts, dts: dts, duration: 0, isKeyframe: isKeyframe,
                 isDisposable: isDisposable || codec == .h264 && AccessUnit.isDisposable(payload), payload: payload)
         case .end: return nil
         }
@@ -151,20 +143,10 @@ struct RTMPPacketReader {
             stream.video = shape.track(
                 codec, configuration: record, timeBase: .milliseconds, bitrate: bitrate("videodatarate"),
                 nominalRate: rate)
-            prepareLead(for: shape.reorderDepth, at: rate ?? FrameRate(25), offset: offset)
+            times.prepare(for: shape.reorderDepth, at: rate ?? FrameRate(25), offset: offset)
         } catch {
             complain("\(error)")
         }
-    }
-
-    /// Prepares for a sender of negative composition times: makes the decoding times early enough from the start, so
-    /// that they need not go back at the first negative composition time. Such a sender is recognized by its keyframe:
-    /// the keyframe is not shown later than it is decoded, although the parameter sets say that frames are reordered.
-    /// `depth`, from the parameter sets, is the number of frames that are decoded before a frame that is shown earlier.
-    private mutating func prepareLead(for depth: Int64, at rate: FrameRate, offset: Int64) {
-        guard offset <= 0, depth > 0 else { return }
-        let needed = rate.timeBase.rescale(depth, to: .milliseconds, rounding: .up)
-        lead = max(lead, min(needed, Self.longestLead))
     }
 
     /// The frame rate that the sender announced, if it is plausible.
