@@ -65,7 +65,7 @@ extension FleetMember {
     /// What the wait for the channel depends on.
     func circumstances(of name: String) -> ClaimPolicy.Circumstances {
         var circumstances = ClaimPolicy.Circumstances()
-        circumstances.isDraining = view[.drain, profile.name] != nil
+        circumstances.isDraining = isDraining
         circumstances.movesTo = view[.move, name]?.host
         circumstances.heldBefore = heldBefore.contains(name)
         circumstances.hosts = view.hosts
@@ -132,7 +132,7 @@ extension FleetMember {
         for name in takers.keys.sorted() { actions.append(.discard(channel: name)) }
         let moved = Array(takers.keys)
         (givers, takers, offers, asking) = ([:], [:], [:], nil)
-        for name in moved { count(name) }
+        for name in moved { count(name, at: now) }
         // A host without a lease waits for no channel.
         for name in free.keys { apply(.free(until: nil), to: name, cause: .leaseLost(loss), at: now) }
     }
@@ -153,14 +153,8 @@ extension FleetMember {
         claims[name] = claim
         if case .asking = claim.state { asking = name } else if asking == name { asking = nil }
         scheduled(name, claim.state)
-        let wasHolding = counted[name] != nil
-        count(name)
         for action in demanded { carryOut(action, name, cause: cause, at: now) }
-        // With another load the wait is another one. With less load the host may claim channels that it had refused.
-        if wasHolding != (counted[name] != nil), lease.lease != nil {
-            pauseClaims(at: now)
-            if wasHolding { considerFree(at: now) }
-        }
+        count(name, at: now)
     }
 
     private mutating func carryOut(_ action: Claim.Action, _ name: String, cause: StopCause, at now: Int64) {
@@ -190,8 +184,9 @@ extension FleetMember {
         nextClaim = (until, name)
     }
 
-    /// Keeps ``claimed`` right.
-    mutating func count(_ name: String) {
+    /// Keeps ``claimed`` right. With another load the wait is another one, and with less load the host may claim
+    /// channels that it had refused.
+    mutating func count(_ name: String, at now: Int64) {
         let counts = claims[name]?.isCounted == true || takers[name] != nil
         guard counts != (counted[name] != nil) else { return }
         if let cost = counted.removeValue(forKey: name) {
@@ -202,5 +197,8 @@ extension FleetMember {
             counted[name] = cost
             claimed = claimed + cost
         }
+        guard lease.lease != nil else { return }
+        pauseClaims(at: now)
+        if !counts { considerFree(at: now) }
     }
 }

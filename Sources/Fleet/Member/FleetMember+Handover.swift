@@ -21,7 +21,7 @@ extension FleetMember {
         if claims[name]?.token != nil {
             // The answer to the successor's claim may be lost, and the store's entry says it first.
             (offers[name], takers[name]) = (nil, nil)
-            count(name)
+            count(name, at: now)
             considerGiving(name, at: now)
         } else if takers[name] != nil {
             taker(
@@ -34,13 +34,22 @@ extension FleetMember {
         deleteLeftovers(name, at: now)
     }
 
+    /// Whether the host's channels must move to other hosts.
+    var isDraining: Bool { isLeaving || view[.drain, profile.name] != nil }
+
+    /// Offers every channel to other hosts.
+    mutating func leave(at now: Int64) {
+        isLeaving = true
+        for name in claims.keys.sorted() { consider(name, again: true, at: now) }
+    }
+
     /// The host to which the channel must move, or any other one; nil if it must not move.
     private func target(of name: String) -> String?? {
         if let target = view[.move, name]?.host {
             guard target != profile.name, view[.host, target] != nil else { return nil }
             return .some(target)
         }
-        return view[.drain, profile.name] == nil ? nil : .some(nil)
+        return isDraining ? .some(nil) : nil
     }
 
     private mutating func considerGiving(_ name: String, at now: Int64) {
@@ -66,7 +75,7 @@ extension FleetMember {
     private mutating func considerTaking(_ name: String, at now: Int64) {
         guard case .offer(let offer)? = view[.offer, name]?.value, offer.cut == nil,
             offer.to ?? profile.name == profile.name, view[.claim, name] != nil, view[.successor, name] == nil,
-            view[.drain, profile.name] == nil, lease.lease != nil,
+            !isDraining, lease.lease != nil,
             case .demand(let demand)? = view[.channel, name]?.value, refusal(of: demand) == nil
         else {
             offers[name] = nil
@@ -89,7 +98,7 @@ extension FleetMember {
             else { continue }
             takers[name] = HandoverTaker(
                 channel: name, token: claim.created, host: profile.name, lease: number, timing: handoverTiming)
-            count(name)
+            count(name, at: now)
             taker(name, .begin, at: now)
         }
         for name in givers.filter({ ($0.value.due ?? .max) <= now }).keys.sorted() { giver(name, .time, at: now) }
@@ -152,7 +161,7 @@ extension FleetMember {
             case .close: actions.append(.discard(channel: name))
             }
         }
-        count(name)
+        count(name, at: now)
         if taker.hasEnded { consider(name, at: now) }
     }
 

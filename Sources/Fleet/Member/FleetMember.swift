@@ -27,6 +27,8 @@ package struct FleetMember: Sendable {
         case channel(String, ChannelProgress)
         /// The time ``FleetMember/due`` has come.
         case time
+        /// The host will end soon. It offers its channels to others, as after an operator's request to drain it.
+        case leave
         /// The host ends. Its channels stop at once.
         case end
     }
@@ -94,6 +96,8 @@ package struct FleetMember: Sendable {
     /// The actions of the event that is being handled.
     var actions: [Action] = []
 
+    /// Whether the host will end soon.
+    var isLeaving = false
     /// Requests without an answer, and requests that have timed out and may still get one.
     var pending: [Int: Pending] = [:]
     var requests = 0
@@ -193,6 +197,7 @@ package struct FleetMember: Sendable {
         case .channelFailed(let name): channelFailed(name, at: now)
         case .channel(let name, let progress): channel(name, progress, at: now)
         case .time: break
+        case .leave: leave(at: now)
         case .end: apply(lease.handle(.end, at: now), at: now)
         }
         proceed(at: now)
