@@ -50,7 +50,9 @@ extension FleetWalk {
         judgeStart(channel, host: host)
         open(channel, host: host, until: until)
         hosts[host].channels.insert(channel)
-        if let end = handedOver.removeValue(forKey: channel), let begin = hosts[host].begins[channel] {
+        // The successor may learn of its claim before the last holder knows that its own was deleted.
+        let last = lastHolder[channel].flatMap { hosts[$0].ends[channel] }
+        if let end = handedOver.removeValue(forKey: channel) ?? last, let begin = hosts[host].begins[channel] {
             figures.handovers += 1
             if begin != end { faults.append("\(channel): ended before \(end), began with \(begin)") }
         }
@@ -69,7 +71,7 @@ extension FleetWalk {
             if isSettled, shape.quorumLoss == .stop { faults.append("\(channel): host \(host) lost its lease in calm") }
         }
         if lastHolder[channel] == host { lastStop[channel] = cause }
-        if cause == .handedOver { handedOver[channel] = hosts[host].ends[channel] }
+        if cause == .handedOver, lastHolder[channel] == host { handedOver[channel] = hosts[host].ends[channel] }
         hosts[host].ends[channel] = nil
     }
 

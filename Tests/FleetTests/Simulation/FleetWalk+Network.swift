@@ -24,17 +24,23 @@ extension FleetWalk {
 
     /// Lets a server answer a request.
     mutating func serve(_ request: StoreRequest, number: Int, host: Int, incarnation: Int, server: Int) {
-        requests[request.kind, default: 0] += 1
         var answer = StoreAnswer.failed
         if let stale = servers.stale, stale.server == server, now < stale.until {
             // A leader that does not know of the next one renews leases that are not its own any more.
             guard case .keepAlive = request else { return }
             answer = .alive(ttl: shape.timing.ttl)
         } else if servers.answers(server) {
+            requests[request.kind, default: 0] += 1
             let result = store.answer(to: request, at: now)
             answer = result.answer
             publish(result.changes)
             setExpiry()
+        } else if servers.states[server] == .up, case .keepAlive = request {
+            // A follower of etcd keeps the request until there is a leader.
+            queue.insert(
+                .request(host: host, incarnation: incarnation, number: number, request, server: server),
+                at: now + 100_000_000)
+            return
         } else if servers.states[server] != .dead {
             return
         }

@@ -109,7 +109,9 @@ extension FleetWalk {
         case .handedOver:
             let wasMoved = store.entries[FleetKey(.move, channel)] != nil
             let wasDrained = store.entries[FleetKey(.drain, "host-\(last)")] != nil
-            if isSettled, !wasMoved, !wasDrained { faults.append("\(channel): handed over without a request") }
+            if isSettled, !wasMoved, !wasDrained, !leaving.contains(last) {
+                faults.append("\(channel): handed over without a request")
+            }
         case .leaseLost, .failed, .claimGone, nil:
             let cause = lastStop[channel].map { "\($0)" } ?? "no stop"
             if isSettled { faults.append("\(channel): moved from \(last) to \(host) in calm, after \(cause)") }

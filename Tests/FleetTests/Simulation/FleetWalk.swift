@@ -18,6 +18,8 @@ struct FleetWalk {
         var quorumLoss = Lease.QuorumLoss.stop
         /// Whether there are times of trouble.
         var hasTrouble = true
+        /// Whether any host may take any channel, and no channel prefers one.
+        var isUniform = false
     }
 
     let shape: Shape
@@ -44,6 +46,8 @@ struct FleetWalk {
     var lastStop: [String: FleetMember.StopCause] = [:]
     /// The frame before which each channel last ended in a planned move.
     var handedOver: [String: Int64] = [:]
+    /// Hosts that were told to leave.
+    var leaving: Set<Int> = []
     var figures = WalkFigures()
 
     /// A fleet of this shape, all of whose hosts start at once.
@@ -154,6 +158,7 @@ struct FleetWalk {
     }
 
     private mutating func demand() -> ChannelDemand {
+        if shape.isUniform { return ChannelDemand(cost: Resources(milliCores: 1000)) }
         let needs: [Set<String>] = [[], [], [], ["even"], ["odd"]]
         let prefers: [Set<String>] = [[], [], ["odd"], ["host-0"]]
         return ChannelDemand(
