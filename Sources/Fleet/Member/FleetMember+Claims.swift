@@ -131,7 +131,7 @@ extension FleetMember {
         for name in counted.keys.sorted() { apply(.leaseLost, to: name, cause: .leaseLost(loss), at: now) }
         for name in takers.keys.sorted() { actions.append(.discard(channel: name)) }
         let moved = Array(takers.keys)
-        (givers, takers, offers, asking) = ([:], [:], [:], nil)
+        (givers, takers, offers, asking, mustRegister) = ([:], [:], [:], nil, nil)
         for name in moved { count(name, at: now) }
         // A host without a lease waits for no channel.
         for name in free.keys { apply(.free(until: nil), to: name, cause: .leaseLost(loss), at: now) }

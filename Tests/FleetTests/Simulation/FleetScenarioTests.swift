@@ -26,7 +26,7 @@ struct FleetScenarioTests {
 
     /// The times for which channels were off air after one host was killed, in milliseconds, in order.
     private static func takeovers(_ fault: (inout FleetWalk) -> Void) -> [Int64] {
-        (1...60 as ClosedRange<UInt64>).flatMap { seed in
+        (1...30 as ClosedRange<UInt64>).flatMap { seed in
             var walk = fleet(seed: seed)
             // The kill comes at any time between two keep-alives.
             #expect(walk.run(until: walk.milliseconds(0...1700)) == [])

@@ -20,11 +20,24 @@ struct FleetSimulationTests {
         print("seed \(seed): \(hosts) hosts, \(walk.now / 1_000_000_000) s, \(walk.figures)")
     }
 
+    /// Whether the environment asks for more than the short form.
+    private static let isLong = settings.seeds.count > 15
+
+    @Test(.enabled(if: FleetSimulationTests.isLong), arguments: [(60, 600), (200, 2000)])
+    func `In a large fleet, too, no two hosts may send a channel at once, and in calm every channel is on air`(
+        hosts: Int, channels: Int
+    ) {
+        var walk = FleetWalk(FleetWalk.Shape(hosts: hosts, channels: channels), seed: 1)
+        #expect(walk.run(until: walk.seconds(240)) == [])
+        #expect(walk.figures.checks > 0)
+        print("\(hosts) hosts, \(channels) channels: \(walk.figures)")
+    }
+
     /// The fleet whose requests are counted: 200 hosts and 2000 channels, and less in the short form.
     private static let large =
-        settings.seeds.count > 15
+        isLong
         ? FleetWalk.Shape(hosts: 200, channels: 2000, hasTrouble: false)
-        : FleetWalk.Shape(hosts: 60, channels: 600, hasTrouble: false)
+        : FleetWalk.Shape(hosts: 30, channels: 300, hasTrouble: false)
 
     @Test func `A large fleet asks little of the store, in rest and when a host dies`() {
         let channels = Self.large.channels
