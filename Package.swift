@@ -65,6 +65,7 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "SourceClock", dependencies: ["Media"], swiftSettings: settings),
         .target(name: "Kernels", dependencies: ["Media"], swiftSettings: settings),
+        .target(name: "Fleet", dependencies: ["Media"], swiftSettings: settings),
         .target(name: "Program", dependencies: ["Media", "Kernels", logging], swiftSettings: settings),
         .target(
             name: "Monitor",
@@ -226,6 +227,8 @@ let package = Package(
             exclude: ["Traces"], swiftSettings: testSettings),
         .testTarget(
             name: "FanOutTests", dependencies: ["FanOut", "Media", "TestSupport", logging], swiftSettings: testSettings),
+        .testTarget(
+            name: "FleetTests", dependencies: ["Fleet", "Media", "TestSupport"], swiftSettings: testSettings),
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: testSettings),
         // Frames as plain arrays, for references that are slow and obvious.
         .target(

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The key of an entry in the fleet's store.
+package struct FleetKey: Hashable, Sendable {
+    /// What an entry is about. The raw value is its folder in the store.
+    package enum Kind: String, Sendable, CaseIterable {
+        /// The description of a channel.
+        case channel
+        /// The host that holds a channel. The revision at which the entry was created is the channel's token.
+        case claim
+        /// The offer of the holder to hand the channel over.
+        case offer
+        /// The host that will hold the channel after a planned move.
+        case successor
+        /// A living host.
+        case host
+        /// An operator's request to drain a host.
+        case drain
+        /// An operator's request to move a channel.
+        case move
+        /// An entry that this version does not know. It counts as one of all entries.
+        case other
+    }
+
+    /// What the entry is about.
+    package var kind: Kind
+    /// The name of the channel or host.
+    package var name: String
+
+    /// The key of the entry of this kind about the channel or host `name`.
+    package init(_ kind: Kind, _ name: String) { (self.kind, self.name) = (kind, name) }
+}
+
+/// The value of an entry in the fleet's store.
+package enum FleetValue: Sendable, Equatable {
+    /// The name of a host: the holder in a claim, or the target of a move.
+    case host(String)
+    /// The description of a channel.
+    case demand(ChannelDemand)
+    /// An offer to hand a channel over.
+    case offer(HandoverOffer)
+    /// The state of a successor.
+    case successor(HandoverSuccessor)
+    /// An entry whose existence says everything.
+    case mark
+}
+
+/// An entry in the fleet's store.
+package struct FleetEntry: Sendable, Equatable {
+    /// The value.
+    package var value: FleetValue
+    /// The revision at which the entry was created.
+    package var created: Int64
+    /// The revision at which the value was last written.
+    package var modified: Int64
+    /// The lease with which the entry ends; nil for an entry that stays.
+    package var lease: Int64?
+
+    /// An entry with this value.
+    package init(_ value: FleetValue, created: Int64, modified: Int64, lease: Int64? = nil) {
+        (self.value, self.created, self.modified, self.lease) = (value, created, modified, lease)
+    }
+
+    /// The host that the entry names, if it names one.
+    package var host: String? {
+        switch value {
+        case .host(let name): name
+        case .successor(let successor): successor.host
+        default: nil
+        }
+    }
+}
+
+/// A change of an entry, as a watch reports it.
+package struct FleetChange: Sendable, Equatable {
+    /// The key of the entry.
+    package var key: FleetKey
+    /// The revision of the change.
+    package var revision: Int64
+    /// The entry after the change; nil if it was deleted.
+    package var entry: FleetEntry?
+
+    /// The change of `key` to `entry` at `revision`.
+    package init(_ key: FleetKey, revision: Int64, entry: FleetEntry?) {
+        (self.key, self.revision, self.entry) = (key, revision, entry)
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Fleet
+
+/// A host in the simulation: a member, its clock, and what is around it.
+struct SimulatedHost {
+    /// What the host's process does.
+    enum Process {
+        case running
+        /// Stopped by a signal; it wakes with everything that came meanwhile.
+        case stopped
+        case dead
+    }
+
+    var member: FleetMember
+    var clock: SimulatedClock
+    var process = Process.dead
+    /// The number of processes that the host has had. Messages for earlier ones are lost.
+    var incarnation = 0
+    /// What came while the process was stopped.
+    var inbox: [FleetMember.Event] = []
+    /// Whether no message passes between the host and the store.
+    var isCut = false
+    /// The server to which the present watch is connected; nil without a watch.
+    var watch: Int?
+    /// When the last change was delivered. A watch keeps the order.
+    var watchTime: Int64 = 0
+    /// The time of the timer that is set.
+    var timer = Int64.max
+    /// The frames at which prepared channels begin, and before which channels end.
+    var begins: [String: Int64] = [:]
+    var ends: [String: Int64] = [:]
+    /// Channels that the host was told to start and not to stop.
+    var channels: Set<String> = []
+}
+
+/// The servers of the store: which of them answer, and which leads.
+struct SimulatedServers {
+    /// What a server does.
+    enum State {
+        case up
+        case dead
+        /// It takes connections and says nothing.
+        case hung
+    }
+
+    var states: [State] = [.up, .up, .up]
+    var leader: Int? = 0
+    /// A server that still takes itself for the leader, and until when.
+    var stale: (server: Int, until: Int64)?
+
+    /// Whether `server` can answer any request.
+    func answers(_ server: Int) -> Bool { states[server] == .up && leader != nil }
+}
+
+/// An event of the simulation.
+enum WalkEvent {
+    /// A request reaches a server.
+    case request(host: Int, incarnation: Int, number: Int, StoreRequest, server: Int)
+    /// A watch reaches a server.
+    case watch(host: Int, incarnation: Int, since: Int64, server: Int)
+    /// A member's event reaches its host.
+    case member(host: Int, incarnation: Int, FleetMember.Event)
+    /// A host's timer fires.
+    case timer(host: Int, incarnation: Int)
+    /// Leases may have ended.
+    case expiry
+    /// The servers elect a leader.
+    case elected
+    /// A server is well again.
+    case serverUp(Int)
+    /// A stopped process wakes, or a dead host starts again.
+    case wake(host: Int)
+    case boot(host: Int)
+    /// A host reaches the store again.
+    case uncut(host: Int)
+    /// Something goes wrong, or the operator does something.
+    case disturb
+    /// Everything is well from now on, for a while.
+    case calm
+    /// The calm has lasted long enough.
+    case check
+    /// The calm ends.
+    case trouble
+}
