@@ -61,7 +61,7 @@ def ticks(time: float) -> int:
 
 
 def run(number: int, units: list[Unit], at: int) -> bytes:
-    """The fragment of one track, whose first sample is `at` bytes from the fragment's begin (8.8.6 to 8.8.8, 8.8.12)."""
+    """The fragment of one track, whose first sample is `at` bytes behind the fragment's begin (8.8.6 to 8.8.12)."""
     last = units[-1].time + (1 / RATE if number == TRACKS["video"] else units[-1].time - units[-2].time)
     ends = [unit.time for unit in units[1:]] + [last]
     samples = b"".join(

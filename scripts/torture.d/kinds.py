@@ -106,11 +106,11 @@ def audio_lags(studio: Studio) -> Sent:
                   disturbed=[(0.0, 2 * seconds)], bound=1.0)
 
 
-def two_codings(studio: Studio, told: str, second: dict, **more: object) -> Sent:
+def two_codings(studio: Studio, told: str, second: dict, bframes: int = 2, **more: object) -> Sent:
     """A stream that changes its coding at a keyframe in the middle."""
     # After 8 s a packet of audio of 48 kHz ends with a frame, so that the second coding begins without a step.
     half = JOINT
-    first = Coding(frames=half)
+    first = Coding(frames=half, bframes=bframes)
     units = studio.joined(first, replace(first, begin=half, frames=6 * RATE, **second))
     if studio.transport == "file":
         more["says"] = ""  # what a file's own making brings is no news
@@ -136,7 +136,9 @@ def aspect_changes(studio: Studio) -> Sent:
 
 
 def rate_changes(studio: Studio) -> Sent:
-    return two_codings(studio, "50 frames a second", {"rate": 2 * RATE}, doubled=True)
+    # Reordered, frames of the second coding would be less late behind their decoding, and both codings overlap. A program
+    # of 25 may show the second frame of a number where the first one of the next is due, which looks like 40 ms.
+    return two_codings(studio, "50 frames a second", {"rate": 2 * RATE}, 0, doubled=True, av=False)
 
 
 def codec_changes(studio: Studio) -> Sent:

@@ -295,6 +295,11 @@ class VerdictTests(unittest.TestCase):
         self.assertTrue(self.faults(numbers, disturbed=[(1.0, 1.5)]))
         self.assertTrue(self.faults(numbers, disturbed=[(8.0, 8.5)]))
 
+    def test_an_old_frame_counts_where_it_is_shown(self) -> None:
+        numbers = [*range(160), 20, *range(161, 350)]
+        self.assertEqual(self.faults(numbers, disturbed=[(6.0, 6.4)]), [])
+        self.assertTrue(self.faults(numbers, disturbed=[(0.5, 1.0)]))
+
     def test_frozen_to_the_end_is_seen(self) -> None:
         self.assertTrue(any("shows nothing after" in fault for fault in self.faults([*range(150), *[149] * 100])))
 

@@ -145,7 +145,8 @@ def wrong_steps(files: list[list[Frame]], dues: dict[int, float], frame: float =
     for index, frames in enumerate(files):
         before: Frame | None = None
         for shown in frames:
-            if shown.number >= 0:
+            # A decoder may conceal a damaged frame with an old one, which does not say when that is.
+            if shown.number >= (before.number if before else 0) and shown.number >= 0:
                 at = dues.get(shown.number, at)
             elif before:
                 at += shown.time - before.time
