@@ -7,7 +7,14 @@ import Testing
 struct DecodingTimesTests {
     /// The presentation times of frames in the order of decoding, in milliseconds at 25 fps: two B-frames after each
     /// other frame.
-    private static let shown: [Int64] = [0] + (Int64(1)..<20).flatMap { [$0 * 120, $0 * 120 - 80, $0 * 120 - 40] }
+    private static let shown: [Int64] = {
+        var times: [Int64] = [0]
+        for group in Int64(1)..<20 {
+            let last = group * 120
+            times += [last, last - 80, last - 40]
+        }
+        return times
+    }()
 
     @Test("Frames that are shown before they are decoded keep their presentation times, and are decoded earlier")
     func negativeOffsets() {
