@@ -49,7 +49,8 @@ struct OutputDetailsTests {
                 "rtt_ms",
             ])
         var files = OutputDetails()
-        (files[segments], files[errors]) = (3, 4)
+        files.set(segments, to: 3)
+        files.set(errors, to: 4)
         #expect(try keys(files) == ["segments", "send_errors"])
     }
 
@@ -58,7 +59,9 @@ struct OutputDetailsTests {
         var offline = OutputDetails()
         offline.srt = SRTStatistics()
         var others = OutputDetails()
-        (others[segments], others[errors], others.connectionRoundTrip) = (3, 4, 1.5)
+        others.set(segments, to: 3)
+        others.set(errors, to: 4)
+        others.connectionRoundTrip = 1.5
         others.receivers = .init(.players, count: 1, total: 2)
         for details in [OutputDetails(), caller, offline, others] {
             #expect(try JSONDecoder().decode(OutputDetails.self, from: JSONEncoder().encode(details)) == details)
