@@ -194,7 +194,7 @@ final class SourceReader {
     /// The wanted tracks that the input lacks, but that later parts of a file can have whose coding changes.
     private var awaited: [TrackKind] { input.demuxer.transportStream == nil ? [] : missing }
 
-    /// Tells the sink that nothing of the ``awaited`` tracks comes for now, so that the program does not wait for them.
+    /// Tells the sink that the ``awaited`` tracks deliver nothing at present, so that the program does not wait for them.
     private func markAwaited() { for track in awaited { sink.markStarved(track) } }
 
     /// Ends `track` in the sink, and the tracks that the input lacks, unless media of this source follows. After a read

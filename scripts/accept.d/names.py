@@ -36,7 +36,7 @@ class NameTrial:
         for name in (NAMES["an image"], LONG):
             browser.open(f"{self.page}#{urllib.parse.quote(name, safe='')}")
             shown = browser.wait(f"document.title.includes({json.dumps(self.channel)})", 10)
-            self.judge("the address of a channel that is none shows one that is", shown is not None)
+            self.judge("the address of an unknown channel shows an existing one", shown is not None)
             self.judge("and nothing of it has run", browser.evaluate(HARMLESS))
 
     def refused_names(self):

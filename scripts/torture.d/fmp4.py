@@ -11,7 +11,7 @@ SCALE = 90_000
 TRACKS = {"video": 1, "audio": 2}
 MATRIX = struct.pack(">9i", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)
 SYNC, OTHER = 0x0200_0000, 0x0101_0000
-"""Flags of a sample that is a keyframe, and of one that is none."""
+"""Flags of a sample that is a keyframe, and of any other sample."""
 
 
 def full(kind: bytes, contents: bytes, flags: int = 0, version: int = 0) -> bytes:
