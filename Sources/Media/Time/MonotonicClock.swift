@@ -19,14 +19,33 @@ package struct SystemClock: MonotonicClock {
     /// The system's clock.
     package init() {}
 
-    package var now: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
+    package var now: Int64 { time(of: CLOCK_MONOTONIC) }
 
-    package func sleep(until deadline: Int64) {
-        var time = timespec(tv_sec: Int(deadline / 1_000_000_000), tv_nsec: Int(deadline % 1_000_000_000))
-        while clock_nanosleep(CLOCK_MONOTONIC, CInt(TIMER_ABSTIME), &time, nil) == EINTR {}
-    }
+    package func sleep(until deadline: Int64) { wait(until: deadline, on: CLOCK_MONOTONIC) }
+}
+
+/// The system's `CLOCK_BOOTTIME`: a monotonic clock that also counts the time in which the machine was suspended.
+///
+/// A lease ends during a suspension, too. `CLOCK_MONOTONIC` does not count that time, so a host that measures by it would
+/// still send after it wakes. Both clocks stop while a hypervisor pauses the whole virtual machine.
+package struct SuspensionClock: MonotonicClock {
+    /// The system's clock.
+    package init() {}
+
+    package var now: Int64 { time(of: CLOCK_BOOTTIME) }
+
+    package func sleep(until deadline: Int64) { wait(until: deadline, on: CLOCK_BOOTTIME) }
+}
+
+/// The time of a clock of the system, in nanoseconds.
+private func time(of clock: clockid_t) -> Int64 {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}
+
+/// Waits until `deadline`, in nanoseconds, on a clock of the system.
+private func wait(until deadline: Int64, on clock: clockid_t) {
+    var time = timespec(tv_sec: Int(deadline / 1_000_000_000), tv_nsec: Int(deadline % 1_000_000_000))
+    while clock_nanosleep(clock, CInt(TIMER_ABSTIME), &time, nil) == EINTR {}
 }
