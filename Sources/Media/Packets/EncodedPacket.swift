@@ -75,6 +75,12 @@ package final class EncodedPacket: Sendable {
 
     /// The track's time base.
     package var timeBase: TimeBase { description.timeBase }
+
+    /// The presentation time, if this is a packet of a program.
+    package var programPts: ProgramInstant { ProgramInstant(nanoseconds: ptsNanoseconds) }
+
+    /// The decoding time, if this is a packet of a program.
+    package var programDts: ProgramInstant { ProgramInstant(nanoseconds: dtsNanoseconds) }
 }
 
 // MARK: Text packets
@@ -83,9 +89,11 @@ extension EncodedPacket {
     /// All text packets share one description, so that a new text does not look like a change of coding.
     private static let texts = TrackDescription(data: .text, timeBase: .nanoseconds)
 
-    /// A packet with `text` at `time`, in nanoseconds since the start of the program.
-    package convenience init(text: String, at time: Int64) {
-        self.init(of: Self.texts, pts: time, dts: time, duration: 0, isKeyframe: true, payload: SharedBytes(text.utf8))
+    /// A packet with `text` at `time` of the program.
+    package convenience init(text: String, at time: ProgramInstant) {
+        let ticks = time.nanoseconds
+        self.init(
+            of: Self.texts, pts: ticks, dts: ticks, duration: 0, isKeyframe: true, payload: SharedBytes(text.utf8))
     }
 
     /// The text, if the packet has one.

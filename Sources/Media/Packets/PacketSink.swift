@@ -14,10 +14,10 @@ package protocol PacketSink: AnyObject, Sendable {
 
 /// The only kind of request that outputs send back to the encoder.
 package protocol KeyframeRequester: Sendable {
-    /// Asks that the first frame at or after `programTime` (nanoseconds since the program's start) be an IDR frame; nil
-    /// means as soon as possible. Requests without a time are rate-limited. Requests with a time are not, because a
+    /// Asks that the first frame at or after `programTime` be an IDR frame; nil means as soon as
+    /// possible. Requests without a time are rate-limited. Requests with a time are not, because a
     /// recording will be cut there. Any thread may call it; it returns at once.
-    func requestKeyframe(at programTime: Int64?)
+    func requestKeyframe(at programTime: ProgramInstant?)
 }
 
 /// Forwards the requests of one client and counts them. Any thread may call it.
@@ -41,7 +41,7 @@ package final class CountedKeyframes: KeyframeRequester {
     /// The numbers of requests so far.
     package var counts: Counts { state.withLock { $0 } }
 
-    package func requestKeyframe(at programTime: Int64?) {
+    package func requestKeyframe(at programTime: ProgramInstant?) {
         state.withLock { counts in
             if programTime == nil { counts.prompt += 1 } else { counts.timed += 1 }
         }

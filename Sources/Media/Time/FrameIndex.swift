@@ -25,13 +25,13 @@ package struct FrameIndex: Sendable, Hashable, Comparable, ExpressibleByIntegerL
 extension FrameRate {
     /// The frame that begins nearest to `moment` of the program. With `rounding` up, it is the first frame that begins
     /// at or after `moment`; with `rounding` down, the last frame that begins at or before it.
-    package func frame(at moment: Timestamp, rounding: TimeBase.Rounding = .nearest) -> FrameIndex {
+    package func frame(at moment: ProgramInstant, rounding: TimeBase.Rounding = .nearest) -> FrameIndex {
         FrameIndex(TimeBase.nanoseconds.rescale(moment.nanoseconds, to: timeBase, rounding: rounding))
     }
 
     /// The time at which frame `index` of the program begins, to the nanosecond.
-    package func start(of index: FrameIndex, rounding: TimeBase.Rounding = .nearest) -> Timestamp {
-        Timestamp(nanoseconds: timeBase.rescale(index.number, to: .nanoseconds, rounding: rounding))
+    package func start(of index: FrameIndex, rounding: TimeBase.Rounding = .nearest) -> ProgramInstant {
+        ProgramInstant(nanoseconds: timeBase.rescale(index.number, to: .nanoseconds, rounding: rounding))
     }
 }
 

@@ -6,12 +6,12 @@ import Glibc
 import Musl
 #endif
 
-/// A clock that never jumps, because it cannot be set. It counts nanoseconds since an arbitrary moment.
+/// A clock that never jumps, because it cannot be set.
 package protocol MonotonicClock: Sendable {
-    /// The current time of this clock, in nanoseconds.
-    var now: Int64 { get }
+    /// The current time of this clock.
+    var now: MonotonicInstant { get }
     /// Waits until `deadline` on this clock, or returns at once if it has passed. Blocks the thread.
-    func sleep(until deadline: Int64)
+    func sleep(until deadline: MonotonicInstant)
 }
 
 /// The system's `CLOCK_MONOTONIC`.
@@ -19,9 +19,9 @@ package struct SystemClock: MonotonicClock {
     /// The system's clock.
     package init() {}
 
-    package var now: Int64 { time(of: CLOCK_MONOTONIC) }
+    package var now: MonotonicInstant { time(of: CLOCK_MONOTONIC) }
 
-    package func sleep(until deadline: Int64) { wait(until: deadline, on: CLOCK_MONOTONIC) }
+    package func sleep(until deadline: MonotonicInstant) { wait(until: deadline, on: CLOCK_MONOTONIC) }
 }
 
 /// The system's `CLOCK_BOOTTIME`: a monotonic clock that also counts the time in which the machine was suspended.
@@ -32,20 +32,21 @@ package struct SuspensionClock: MonotonicClock {
     /// The system's clock.
     package init() {}
 
-    package var now: Int64 { time(of: CLOCK_BOOTTIME) }
+    package var now: MonotonicInstant { time(of: CLOCK_BOOTTIME) }
 
-    package func sleep(until deadline: Int64) { wait(until: deadline, on: CLOCK_BOOTTIME) }
+    package func sleep(until deadline: MonotonicInstant) { wait(until: deadline, on: CLOCK_BOOTTIME) }
 }
 
-/// The time of a clock of the system, in nanoseconds.
-private func time(of clock: clockid_t) -> Int64 {
+/// The time of a clock of the system.
+private func time(of clock: clockid_t) -> MonotonicInstant {
     var time = timespec()
     clock_gettime(clock, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    return MonotonicInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
 }
 
-/// Waits until `deadline`, in nanoseconds, on a clock of the system.
-private func wait(until deadline: Int64, on clock: clockid_t) {
-    var time = timespec(tv_sec: Int(deadline / 1_000_000_000), tv_nsec: Int(deadline % 1_000_000_000))
+/// Waits until `deadline` on a clock of the system.
+private func wait(until deadline: MonotonicInstant, on clock: clockid_t) {
+    let nanoseconds = deadline.nanoseconds
+    var time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
     while clock_nanosleep(clock, CInt(TIMER_ABSTIME), &time, nil) == EINTR {}
 }
