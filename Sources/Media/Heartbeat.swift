@@ -12,9 +12,9 @@ package final class Heartbeat: Sendable {
     /// The name of the thread in the log.
     package let name: String
     private let clock: any MonotonicClock
-    /// Time of the last beat, in nanoseconds; ``resting`` while the thread rests.
-    private let latest = Atomic<Int64>(Heartbeat.resting)
-    private static let resting = Int64.max
+    /// The nanoseconds of the clock at the last beat; those of ``resting`` while the thread rests.
+    private let latest = Atomic<Int64>(Heartbeat.resting.nanoseconds)
+    private static let resting = MonotonicInstant.distantFuture
 
     /// A resting heartbeat whose times come from `clock`.
     package init(_ name: String, clock: any MonotonicClock = SystemClock()) {
@@ -23,10 +23,10 @@ package final class Heartbeat: Sendable {
     }
 
     /// Records that the thread is working and will soon beat again.
-    package func beat() { latest.store(clock.now, ordering: .relaxed) }
+    package func beat() { latest.store(clock.now.nanoseconds, ordering: .relaxed) }
 
     /// Records that the thread now waits, and that the wait may take any time.
-    package func rest() { latest.store(Self.resting, ordering: .relaxed) }
+    package func rest() { latest.store(Self.resting.nanoseconds, ordering: .relaxed) }
 
     /// Rests while `body` runs, because `body` may take any time, and beats afterwards.
     package func resting<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
@@ -37,7 +37,7 @@ package final class Heartbeat: Sendable {
 
     /// Time since the last beat of a working thread; nil while the thread rests.
     package var silence: Duration? {
-        let latest = latest.load(ordering: .relaxed)
-        return latest == Self.resting ? nil : .nanoseconds(max(0, clock.now - latest))
+        let latest = MonotonicInstant(nanoseconds: latest.load(ordering: .relaxed))
+        return latest == Self.resting ? nil : max(.zero, clock.now - latest)
     }
 }

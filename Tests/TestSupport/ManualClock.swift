@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Dispatch
-internal import Media
+package import Media
 internal import Synchronization
 
 /// A clock that stands still until a test advances it, with timers that follow it. Any thread can use it.
