@@ -14,7 +14,8 @@ struct ArrivalStamps {
     private static let formats: Set<Substring> = ["mpjpeg", "mjpeg", "image2pipe"]
 
     private let clock: any MonotonicClock
-    private var first: Int64?
+    private var first: MonotonicInstant?
+    /// The newest stamp, in ticks of ``timeBase``.
     private var last: Int64?
 
     /// Creates stamps with the times of `clock` for the demuxer `formatName`; nil if the demuxer reads timestamps, or
@@ -32,7 +33,7 @@ struct ArrivalStamps {
     mutating func stamp(_ packet: PacketBox) {
         let now = clock.now
         let start = first ?? now
-        let time = max(TimeBase.nanoseconds.rescale(now - start, to: Self.timeBase), last.map { $0 + 1 } ?? 0)
+        let time = max(Self.timeBase.ticks(now - start), last.map { $0 + 1 } ?? 0)
         (first, last) = (start, time)
         packet.packet.pointee.pts = time
         packet.packet.pointee.dts = time

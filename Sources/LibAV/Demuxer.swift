@@ -198,7 +198,9 @@ package final class Demuxer {
     }
 
     /// The first timestamp that was found when the input was opened; nil if the input has no timestamps.
-    package var firstStamp: Duration? { context.pointee.start_time.asTimestamp.map { .microseconds($0) } }
+    package var firstStamp: Timestamp? {
+        context.pointee.start_time.asTimestamp.map { Timestamp($0, in: TimeBase(1, 1_000_000)) }
+    }
 
     /// The first timestamp of `stream`, in its ticks; nil if it is not known.
     package func firstStamp(of stream: StreamInfo) -> Int64? {

@@ -11,7 +11,8 @@ internal import Synchronization
 package final class Interrupter: Sendable {
     private let clock: any MonotonicClock
     private let stopped = Atomic<Bool>(false)
-    private let deadline = Atomic<Int64>(.max)
+    /// The deadline of the running call, a ``MonotonicInstant`` as its number.
+    private let deadline = Atomic<Int64>(MonotonicInstant.distantFuture.nanoseconds)
 
     /// Creates an interrupter whose deadlines use `clock`.
     package init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
@@ -24,13 +25,13 @@ package final class Interrupter: Sendable {
 
     /// Sets the deadline of the following calls to `limit` from now; nil means no deadline.
     func allow(_ limit: Duration?) {
-        let end = limit.map { clock.now &+ $0.inNanoseconds } ?? .max
-        deadline.store(end, ordering: .releasing)
+        let end = limit.map { clock.now + $0 } ?? .distantFuture
+        deadline.store(end.nanoseconds, ordering: .releasing)
     }
 
     /// Ends the running call as if its time limit had passed. Later calls have time limits of their own. Any thread may
     /// call it, any number of times.
-    package func expire() { deadline.store(.min, ordering: .releasing) }
+    package func expire() { deadline.store(MonotonicInstant.distantPast.nanoseconds, ordering: .releasing) }
 
     /// The callback that libav polls. The interrupter must outlive every use of the callback.
     var callback: AVIOInterruptCB {
@@ -47,7 +48,7 @@ package final class Interrupter: Sendable {
 
     /// Whether the deadline has passed.
     var hasTimedOut: Bool {
-        let end = deadline.load(ordering: .acquiring)
-        return end != .max && clock.now > end
+        let end = MonotonicInstant(nanoseconds: deadline.load(ordering: .acquiring))
+        return end != .distantFuture && clock.now > end
     }
 }
