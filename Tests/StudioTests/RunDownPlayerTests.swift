@@ -103,7 +103,7 @@ struct RunDownPlayerTests {
     func drift() throws {
         let rate = FrameRate(30000, 1001)
         var deck = try deck([seconds("a", 5), segment("b", .time(.milliseconds(3333)))], loops: true, rate: rate)
-        let end = rate.frame(at: Timestamp(nanoseconds: 36_000_000_000_000))
+        let end = rate.frame(at: .zero + .seconds(36_000))
         deck.run(to: end)
         var (time, wanted) = (Duration.zero, [String]())
         while case let frame = rate.timeBase.ticks(time), frame < end.number {

@@ -70,7 +70,7 @@ extension Director {
                 }
             }
             guard isOpening else { return }
-            playing.clock.sleep(until: playing.clock.now + 1_000_000)
+            playing.clock.sleep(until: playing.clock.now + .milliseconds(1))
         }
     }
 
@@ -227,11 +227,11 @@ extension Director {
 
     /// Waits, for at most `patience`, until the started segment can be the program's first scene.
     private func waitForStart(_ patience: Duration) {
-        let deadline = playing.clock.now + patience.inNanoseconds
+        let deadline = playing.clock.now + patience
         repeat {
             play(0)
             guard !bus.isOver, state.withLock({ $0.desk?.player.isStarting == true }) else { return }
-            playing.clock.sleep(until: playing.clock.now + 5_000_000)
+            playing.clock.sleep(until: playing.clock.now + .milliseconds(5))
         } while playing.clock.now < deadline
     }
 

@@ -131,7 +131,7 @@ package final class Director: Sendable {
         bus.beforeEachFrame { [weak self] frame in
             guard let self else { return }
             play(frame)
-            slate.refresh(isWanted: isSlateOnAir, at: Timestamp(nanoseconds: playing.clock.now))
+            slate.refresh(isWanted: isSlateOnAir, at: playing.clock.now)
             tellRecordings(frame)
         }
     }

@@ -146,7 +146,7 @@ package final class RunDownClip: Sendable {
 
     /// Waits for the first frame of `feed`, and returns whether the feed has ended without a frame.
     private func isOverAtOnce(_ feed: SourceFeed) -> Bool {
-        while feed.presentFrame == nil, !feed.isBarren { clock.sleep(until: clock.now + 1_000_000) }
+        while feed.presentFrame == nil, !feed.isBarren { clock.sleep(until: clock.now + .milliseconds(1)) }
         return feed.isBarren
     }
 

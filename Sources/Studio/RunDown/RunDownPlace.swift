@@ -44,7 +44,7 @@ struct RunDownPlace: Sendable, Equatable {
     /// The number of views that were shown before the view that is due at `frame`. Each view is shown for `every`.
     func views(before frame: FrameIndex, every: Duration, at rate: FrameRate) -> Int64 {
         let begin = { (index: Int64) in anchor + rate.timeBase.ticks(offset + every * Int(index)) }
-        let elapsed = rate.timeBase.rescale(frame - anchor, to: .nanoseconds) - offset.inNanoseconds
+        let elapsed = (rate.timeBase.duration(frame - anchor) - offset).inNanoseconds
         var index = max(0, elapsed / max(1, every.inNanoseconds))
         while begin(index + 1) <= frame { index += 1 }
         while index > 0, begin(index) > frame { index -= 1 }

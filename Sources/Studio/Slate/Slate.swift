@@ -76,7 +76,7 @@ package final class Slate: Sendable {
     var plays: Bool { source != nil }
 
     /// The video to show now: the playing file, or the still image until the file has delivered a frame.
-    package func video(at now: Timestamp) -> Scene.Video {
+    package func video(at now: MonotonicInstant) -> Scene.Video {
         let feed = player.feed.withLock { $0 }
         guard let feed, feed.newestVideo(at: now) != nil else { return .still(still) }
         return .feed(feed)

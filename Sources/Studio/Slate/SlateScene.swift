@@ -22,7 +22,7 @@ package final class SlateScene: Sendable {
             (video, played) = (.still(slate.still), nil)
             return
         }
-        bus.show(Scene(video: slate.video(at: Timestamp(nanoseconds: 0)), audio: nil))
+        bus.show(Scene(video: slate.video(at: .distantPast), audio: nil))
         program.add(bus)
         video = .source(bus)
         played = (slate, bus)
@@ -30,7 +30,7 @@ package final class SlateScene: Sendable {
 
     /// Starts or stops playing, and updates the scene, because a file begins to play only some time after it was
     /// started.
-    func refresh(isWanted: @autoclosure () -> Bool, at now: Timestamp) {
+    func refresh(isWanted: @autoclosure () -> Bool, at now: MonotonicInstant) {
         guard let (slate, bus) = played else { return }
         let isWanted = isWanted()
         let wasPlaying = isPlaying.withLock { isPlaying in
