@@ -59,9 +59,9 @@ package struct ChannelStatus: Sendable, Codable {
         self.passthrough = passthrough
     }
 
-    /// The current program time, in nanoseconds.
-    package var programNanoseconds: Int64 {
-        passthrough?.programNanoseconds ?? frameRate.timeBase.rescale(program.position, to: .nanoseconds)
+    /// The current program time.
+    package var programTime: ProgramInstant {
+        passthrough?.programTime ?? ProgramInstant(program.position, in: frameRate.timeBase)
     }
 }
 
@@ -99,8 +99,8 @@ package struct PassthroughStatus: Sendable, Codable {
     package var frames: Int64 = 0
     /// The total size of the packets, in bytes.
     package var bytes: Int64 = 0
-    /// The latest decoding time, in nanoseconds of program time.
-    package var programNanoseconds: Int64 = 0
+    /// The latest decoding time of a packet.
+    package var programTime = ProgramInstant.zero
     /// The number of frames that were dropped because they refer to a missing keyframe.
     package var undecodableFrames = 0
     /// The number of packets whose decoding time did not increase, and was therefore corrected.
@@ -119,7 +119,12 @@ package struct PassthroughStatus: Sendable, Codable {
         packets += 1
         if packet.track == .video { frames += 1 }
         bytes += Int64(packet.payload.count)
-        programNanoseconds = max(programNanoseconds, packet.dtsNanoseconds)
+        programTime = max(programTime, packet.programDts)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case packets, frames, bytes, programTime = "programNanoseconds"
+        case undecodableFrames, movedPackets, transcodingErrors, skippedPackets
     }
 }
 

@@ -67,7 +67,7 @@ import Testing
         let audio = TrackDescription(
             format: .program, decoderConfiguration: SharedBytes([]), bitrate: 0, frameLength: 1024)
         var status = PassthroughStatus()
-        var (packets, frames, bytes, latest): (Int64, Int64, Int64, Int64) = (0, 0, 0, 0)
+        var (packets, frames, bytes, latest): (Int64, Int64, Int64, ProgramInstant) = (0, 0, 0, .zero)
         for _ in 0..<1000 {
             let track = random.pick([video, audio])
             let size = Int.random(in: 0...300, using: &random)
@@ -80,30 +80,32 @@ import Testing
             packets += 1
             frames += track === video ? 1 : 0
             bytes += Int64(size)
-            latest = max(latest, packet.dtsNanoseconds)
+            latest = max(latest, packet.programDts)
             #expect(status.packets == packets && status.frames == frames && status.bytes == bytes)
-            #expect(status.programNanoseconds == latest)
+            #expect(status.programTime == latest)
         }
     }
 
     @Test func `The program's time is that of its copied packets, or else of its frames`() {
-        let rates: [(FrameRate, Int64)] = [(FrameRate(25), 3_000_000_000), (FrameRate(30_000, 1001), 2_502_500_000)]
-        for (rate, nanoseconds) in rates {
+        let rates: [(FrameRate, ProgramInstant)] = [
+            (FrameRate(25), 3_000_000_000), (FrameRate(30_000, 1001), 2_502_500_000),
+        ]
+        for (rate, time) in rates {
             var program = ProgramStatus()
             var status = ChannelStatus(
                 sources: [], feed: FeedStatus(), program: program, encoder: EncoderStatus(), frameRate: rate)
-            #expect(status.programNanoseconds == 0)
+            #expect(status.programTime == 0)
             // Skipped frames count as part of the program, too.
             (program.frames, program.skippedFrames) = (50, 25)
             status.program = program
-            #expect(status.programNanoseconds == nanoseconds)
+            #expect(status.programTime == time)
             // A program that is passed through has no frames of its own, and its time is 0 before its first packet.
             var passthrough = PassthroughStatus()
             status.passthrough = passthrough
-            #expect(status.programNanoseconds == 0)
-            passthrough.programNanoseconds = 77
+            #expect(status.programTime == 0)
+            passthrough.programTime = 77
             status.passthrough = passthrough
-            #expect(status.programNanoseconds == 77)
+            #expect(status.programTime == 77)
         }
     }
 
