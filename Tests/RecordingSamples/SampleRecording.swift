@@ -44,7 +44,7 @@ package struct SampleRecording {
         let tags = MovieTags(
             channel: channel, start: UTCTime(milliseconds: Self.start.milliseconds + late * 1000),
             encoderSettings: "x264 test settings",
-            position: SegmentPosition(run: "a1", programStart: late * 1_000_000_000, ending: ending))
+            position: SegmentPosition(run: "a1", programStart: .zero + .seconds(late), ending: ending))
         let layout = MovieLayout(
             description: description, creationTime: tags.secondsSince1904, userData: tags.box)
         var bytes = MovieBox.openHead + MovieBox.open(layout)

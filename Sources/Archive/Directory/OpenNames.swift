@@ -32,9 +32,9 @@ package final class OpenNames: Sendable {
         var reads = 0
     }
 
-    /// If a directory was changed longer ago than this, in nanoseconds, any further change sets another modification
-    /// time, in every file system.
-    private static let stampAge: Int64 = 2_500_000_000
+    /// If a directory was changed longer ago than this, any further change sets another modification time, in
+    /// every file system.
+    private static let stampAge: Duration = .milliseconds(2500)
 
     private let known = Mutex(Known())
 
@@ -87,7 +87,9 @@ package final class OpenNames: Sendable {
             }
         }
         // The stamp was taken before the directory was read, so a change during the reading is detected later.
-        if let stamp, UTCTime.now.milliseconds * 1_000_000 - stamp.modified > Self.stampAge { listing.stamp = stamp }
+        if let stamp, .milliseconds(UTCTime.now.milliseconds) - .nanoseconds(stamp.modified) > Self.stampAge {
+            listing.stamp = stamp
+        }
         return listing
     }
 

@@ -95,13 +95,13 @@ package struct RememberedClock: Sendable, Equatable {
 /// Whether a time server disciplines the system's clock, as NTP, chrony or systemd-timesyncd report it to the kernel
 /// (adjtimex(2)).
 package enum ConfirmedClock {
-    /// If a wall clock differs from the kernel's clock by more than this, in milliseconds, the kernel's report does not
-    /// apply to that wall clock.
-    private static let tolerance: Int64 = 5000
+    /// If a wall clock differs from the kernel's clock by more than this, the kernel's report does not apply to that wall
+    /// clock.
+    private static let tolerance: Duration = .seconds(5)
 
     /// Whether the kernel confirms that `wall`, read just now, is right. Can be called on any thread.
     package static func confirms(_ wall: UTCTime) -> Bool {
         var kernel: Int64 = 0
-        return relay_clock_is_synchronised(&kernel) != 0 && abs(kernel - wall.milliseconds) <= tolerance
+        return relay_clock_is_synchronised(&kernel) != 0 && abs(kernel - wall.milliseconds) <= tolerance.inMilliseconds
     }
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Media
+
 /// The position of a file in its program, as stored in the file.
 package struct SegmentPosition: Sendable, Equatable {
     /// Identifies the run of the recorder: program times can be compared within one run.
     package var run: String
-    /// Program time of the first visible frame, in nanoseconds.
-    package var programStart: Int64
+    /// The program time of the first visible frame.
+    package var programStart: ProgramInstant
     /// How the file ended. While the file is open, the value is ``SegmentEnding/recovered``, which is right if a crash
     /// leaves the file open.
     package var ending: SegmentEnding
@@ -15,7 +17,7 @@ package struct SegmentPosition: Sendable, Equatable {
     /// Whether the file contains a source's packets without re-encoding.
     package var isCopied = false
 
-    package init(run: String, programStart: Int64, ending: SegmentEnding) {
+    package init(run: String, programStart: ProgramInstant, ending: SegmentEnding) {
         self.run = run
         self.programStart = programStart
         self.ending = ending
@@ -29,7 +31,7 @@ extension SegmentPosition {
         let longest = SegmentEnding.recovered.rawValue.count
         let padding = String(repeating: " ", count: max(0, longest - ending.rawValue.count))
         let marks = (isTrimmed ? " trimmed=yes" : "") + (isCopied ? " copied=yes" : "")
-        return "run=\(run) start=\(programStart)\(marks) ending=\(ending.rawValue)\(padding)"
+        return "run=\(run) start=\(programStart.nanoseconds)\(marks) ending=\(ending.rawValue)\(padding)"
     }
 
     /// Reads ``text``; nil if the text is something else.
@@ -43,7 +45,7 @@ extension SegmentPosition {
             let start = values["start"].flatMap({ Int64($0) }), start.magnitude <= 1 << 60,
             let ending = values["ending"].flatMap({ SegmentEnding(rawValue: String($0)) })
         else { return nil }
-        self.init(run: String(run), programStart: start, ending: ending)
+        self.init(run: String(run), programStart: ProgramInstant(nanoseconds: start), ending: ending)
         (isTrimmed, isCopied) = (values["trimmed"] == "yes", values["copied"] == "yes")
     }
 }

@@ -7,8 +7,8 @@ internal import Media
 /// Reads the tables of MP4 files that relay wrote, closed or open, and refuses all other files. The reader reads at
 /// most as much as the file's size allows, and checks all content before it uses it.
 package enum SegmentReader {
-    /// The latest start of a file in its program, 36 years in nanoseconds, so that sums do not overflow.
-    private static let latestStart: Int64 = 1 << 60
+    /// The latest start of a file in its program, 36 years, so that sums do not overflow.
+    private static let latestStart = ProgramInstant(nanoseconds: 1 << 60)
 
     /// Reads the tags and the sample tables of the file at `path`, and returns what they say about the file. Blocks on
     /// the disk.
@@ -82,7 +82,7 @@ package enum SegmentReader {
             problems += check.problems(media: Int64(MovieBox.headSize)..<size)
         }
         guard let leading = facts[kind] else { throw MP4Failure(description: "it holds no \(kind)") }
-        guard (0..<latestStart).contains(tags.position?.programStart ?? 0) else {
+        guard (.zero..<latestStart).contains(tags.position?.programStart ?? .zero) else {
             throw MP4Failure(description: "its place in the program is absurd")
         }
         return SegmentFacts(

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Media
+
 /// The facts about a file when it is closed.
 package struct SegmentRecord: Sendable, Codable, Equatable {
     /// The file's name, relative to the recording's directory: its final name or, if the file could not be closed, its
@@ -11,10 +13,10 @@ package struct SegmentRecord: Sendable, Codable, Equatable {
     package var sequence: Int
     /// When the file's first frame was on air, by the wall clock.
     package var start: UTCTime
-    /// Program time of the file's first frame, in nanoseconds.
-    package var programStart: Int64
-    /// Program time at which the file's frames end, in nanoseconds.
-    package var programEnd: Int64
+    /// The program time of the file's first frame.
+    package var programStart: ProgramInstant
+    /// The program time at which the file's frames end.
+    package var programEnd: ProgramInstant
     /// The number of frames.
     package var frames: Int
     /// The number of audible samples for each audio channel. The hidden pre-roll does not count.
@@ -27,8 +29,9 @@ package struct SegmentRecord: Sendable, Codable, Equatable {
     package var run = ""
 
     package init(
-        fileName: String, channel: String, sequence: Int, start: UTCTime, programStart: Int64, programEnd: Int64,
-        frames: Int, audioSamples: Int64, bytes: Int64, ending: SegmentEnding, run: String = ""
+        fileName: String, channel: String, sequence: Int, start: UTCTime, programStart: ProgramInstant,
+        programEnd: ProgramInstant, frames: Int, audioSamples: Int64, bytes: Int64, ending: SegmentEnding,
+        run: String = ""
     ) {
         (self.fileName, self.channel, self.sequence, self.start) = (fileName, channel, sequence, start)
         (self.programStart, self.programEnd) = (programStart, programEnd)
