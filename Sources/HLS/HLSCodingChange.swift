@@ -23,8 +23,8 @@ struct HLSCodingChange {
     }
 
     /// The maximum time for which a keyframe with a new coding waits for audio, and the maximum time for which audio
-    /// with a new coding waits for a frame. Both are nanoseconds of media.
-    private static let (longest, longestAudio): (Int64, Int64) = (3_000_000_000, 500_000_000)
+    /// with a new coding waits for a frame. Both are measured in the times of the media.
+    private static let (longest, longestAudio): (Duration, Duration) = (.seconds(3), .milliseconds(500))
 
     private var held: [EncodedPacket] = []
 
@@ -46,15 +46,15 @@ struct HLSCodingChange {
     ) -> Verdict {
         let isAudio = packet.track == .audio
         let isOld = packet.description === streams.audio
-        if isAudio, isOld, packet.ptsNanoseconds < keyframe.ptsNanoseconds { return .passed }
+        if isAudio, isOld, packet.programPts < keyframe.programPts { return .passed }
         held.append(packet)
-        let isOver = packet.dtsNanoseconds - keyframe.dtsNanoseconds > Self.longest
+        let isOver = packet.programDts - keyframe.programDts > Self.longest
         return isAudio || isOver ? .decided(takeAll()) : .held
     }
 
     /// Decides what must be done with a packet that follows an audio packet with a new coding.
     private mutating func follow(_ packet: EncodedPacket, audio: EncodedPacket) -> Verdict {
-        let isOver = packet.dtsNanoseconds - audio.dtsNanoseconds > Self.longestAudio
+        let isOver = packet.programDts - audio.programDts > Self.longestAudio
         held.append(packet)
         return packet.track == .video || isOver ? .decided(takeAll()) : .held
     }

@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// Decides where the segments of an HLS output begin and end. Times are nanoseconds of program time. In a program
-/// without video, the audio packets are treated as frames, each of which is a keyframe.
+/// Decides where the segments of an HLS output begin and end. In a program without video, the audio packets are treated
+/// as frames, each of which is a keyframe.
 ///
 /// A segment ends at a keyframe if waiting for the next keyframe could make it longer than the target. The wait is
 /// assumed to be as long as the longest recent GOP. A keyframe that another output requested therefore shortens a
@@ -18,81 +18,80 @@ struct HLSCutter {
         case fragment
         /// A new segment begins with this packet. The previous segment lasted `duration`. `isDiscontinuous` means that
         /// there is a gap between the two segments.
-        case cut(duration: Int64, isDiscontinuous: Bool)
+        case cut(duration: Duration, isDiscontinuous: Bool)
         /// The packets before this one are written as a fragment, and a keyframe must be requested. This packet is not
         /// a keyframe, and none came in time.
         case fragmentAndAsk
     }
 
-    /// The tolerance for a variable frame rate and for audio, in nanoseconds. If a keyframe or an audio packet is later
+    /// The tolerance for a variable frame rate and for audio. If a keyframe or an audio packet is later
     /// than expected by more than this, packets are missing.
-    private static let variableTolerance: Int64 = 500_000_000
-    /// The duration of audio without a frame, in nanoseconds, after which a frame counts as missing. It is less than
+    private static let variableTolerance: Duration = .milliseconds(500)
+    /// The duration of audio without a frame after which a frame counts as missing. It is less than
     /// half a second, so that a segment that is longer than the target by this much still has a duration that rounds to
     /// the target duration (RFC 8216, 4.3.3.1).
-    private static let patience: Int64 = 350_000_000
+    private static let patience: Duration = .milliseconds(350)
     /// The maximum number of frames that arrive after the current frame although they are shown before it. At a frame
     /// that is not a keyframe, a gap must be longer than these frames and half a second to count as a gap.
-    private static let reordered: Int64 = 4
+    private static let reordered = 4
     /// The number of target durations for which the length of a GOP is remembered.
-    private static let memory: Int64 = 8
+    private static let memory = 8
 
-    private let target: Int64
+    private let target: Duration
     /// Whether the frame rate is constant.
     private let isConstant: Bool
-    /// The start of the current segment, in nanoseconds of program time; nil before the first frame.
-    private(set) var start: Int64?
-    /// The end of the current segment so far, on the track that ends later, in nanoseconds of program time.
-    private var end: Int64 = 0
+    /// The start of the current segment; nil before the first frame.
+    private(set) var start: ProgramInstant?
+    /// The end of the current segment so far, on the track that ends later.
+    private var end = ProgramInstant.zero
     /// Whether the current segment has a frame.
     private var hasFrames = false
-    /// The latest start, and the latest end, of all frames so far, in nanoseconds of program time.
-    private var (newestFrame, framesEnd): (Int64, Int64) = (0, 0)
-    /// The latest start of an audio packet so far, and what it was when the last frame arrived; both in nanoseconds of
-    /// program time.
-    private var (newestAudio, audioAtFrame): (Int64?, Int64?)
-    /// The time of the last keyframe, in nanoseconds of program time. Nil if frames after it may be missing, or if the
+    /// The latest start, and the latest end, of all frames so far.
+    private var (newestFrame, framesEnd) = (ProgramInstant.zero, ProgramInstant.zero)
+    /// The latest start of an audio packet so far, and what it was when the last frame arrived.
+    private var (newestAudio, audioAtFrame): (ProgramInstant?, ProgramInstant?)
+    /// The time of the last keyframe. Nil if frames after it may be missing, or if the
     /// segment has no keyframe yet.
-    private var lastKeyframe: Int64?
-    /// The ends and lengths of recent GOPs, in nanoseconds. Each GOP is longer than all later ones in the list, so the
+    private var lastKeyframe: ProgramInstant?
+    /// The ends and lengths of recent GOPs. Each GOP is longer than all later ones in the list, so the
     /// first is the longest.
-    private var recentGOPs: [(end: Int64, length: Int64)] = []
-    /// The program time, in nanoseconds, at which a keyframe was last requested in the current segment; nil if none was
+    private var recentGOPs: [(end: ProgramInstant, length: Duration)] = []
+    /// The time at which a keyframe was last requested in the current segment; nil if none was
     /// requested.
-    private var lastAsked: Int64?
+    private var lastAsked: ProgramInstant?
 
     /// Creates a cutter for segments of the length `target`. If `isConstant` is true, a frame that begins later than
     /// the previous one ends means that a frame is missing. At a variable frame rate that is normal.
     init(target: Duration, isConstant: Bool = true) {
-        (self.target, self.isConstant) = (target.inNanoseconds, isConstant)
+        (self.target, self.isConstant) = (target, isConstant)
     }
 
     /// A cutter to use after the coding has changed. It remembers the recent GOPs, because later GOPs are expected to
     /// have the same length.
     var successor: HLSCutter {
-        var next = HLSCutter(target: .nanoseconds(target), isConstant: isConstant)
+        var next = HLSCutter(target: target, isConstant: isConstant)
         next.recentGOPs = recentGOPs
         return next
     }
 
     /// The duration of the current segment so far. It is the duration of the segment's frames, or of its audio if the
     /// segment has no frames or if frames are missing at its end.
-    var elapsed: Int64 {
+    var elapsed: Duration {
         let shown = hasFrames && end - framesEnd <= Self.patience ? framesEnd : end
-        return start.map { max(0, shown - $0) } ?? 0
+        return start.map { max(.zero, shown - $0) } ?? .zero
     }
 
-    private var longestGOP: Int64 { recentGOPs.first?.length ?? 0 }
+    private var longestGOP: Duration { recentGOPs.first?.length ?? .zero }
 
     /// Remembers `length` as the length of the GOP that ends at `end`, and forgets GOPs that ended long ago.
-    private mutating func remember(_ length: Int64, endingAt end: Int64) {
-        recentGOPs.removeAll { $0.length <= length || end - $0.end > Self.memory * target }
+    private mutating func remember(_ length: Duration, endingAt end: ProgramInstant) {
+        recentGOPs.removeAll { $0.length <= length || end - $0.end > target * Self.memory }
         recentGOPs.append((end, length))
     }
 
     /// Decides what must be done before the frame at `pts` is written. Frames must be passed in decoding order. `frame`
     /// is the duration of the frame.
-    mutating func video(pts: Int64, frame: Int64, isKeyframe: Bool) -> Decision {
+    mutating func video(pts: ProgramInstant, frame: Duration, isKeyframe: Bool) -> Decision {
         defer { note(pts, frame, isKeyframe) }
         guard start != nil else {
             begin(at: pts)
@@ -101,7 +100,7 @@ struct HLSCutter {
         // At a keyframe all earlier frames of the segment have arrived, so `end` is exact to half a frame. At any other
         // frame, some frames that are shown earlier may still come.
         let exact = isConstant ? frame / 2 : Self.variableTolerance
-        let tolerance = isKeyframe ? exact : Self.variableTolerance + Self.reordered * frame
+        let tolerance = isKeyframe ? exact : Self.variableTolerance + frame * Self.reordered
         if pts - end > tolerance { return cutAtGap(before: pts) }
         let isBehindHole = pts - framesEnd > tolerance
         guard isKeyframe || isBehindHole else { return followed(pts: pts, frame: frame) }
@@ -113,7 +112,7 @@ struct HLSCutter {
 
     /// Begins a segment at `pts`, the time of a keyframe or of the first frame after missing frames, if the current
     /// segment could become too long by waiting for the next keyframe. Otherwise returns nil.
-    private mutating func joined(pts: Int64, frame: Int64) -> Decision? {
+    private mutating func joined(pts: ProgramInstant, frame: Duration) -> Decision? {
         let begun = start ?? pts
         // After a gap, audio may arrive just before the first frame. The limit is then larger by ``patience``, so that
         // this audio does not become a segment of its own.
@@ -126,9 +125,9 @@ struct HLSCutter {
     /// Decides about the frame at `pts`, which is not the first frame of its GOP. A segment is split within a GOP only
     /// if GOPs usually fit into a segment, but a keyframe is missing and the segment has become too long. Otherwise a
     /// keyframe is requested each time the target duration has passed without one.
-    private mutating func followed(pts: Int64, frame: Int64) -> Decision {
+    private mutating func followed(pts: ProgramInstant, frame: Duration) -> Decision {
         let begun = start ?? pts
-        if longestGOP > 0, longestGOP <= target + frame / 2, pts - begun > target + Self.patience {
+        if longestGOP > .zero, longestGOP <= target + frame / 2, pts - begun > target + Self.patience {
             begin(at: pts)
             return .cut(duration: pts - begun, isDiscontinuous: false)
         }
@@ -138,7 +137,7 @@ struct HLSCutter {
     }
 
     /// Decides what must be done before the next audio packet is written. The packet lasts from `pts` to `audioEnd`.
-    mutating func audio(pts: Int64, end audioEnd: Int64) -> Decision {
+    mutating func audio(pts: ProgramInstant, end audioEnd: ProgramInstant) -> Decision {
         // The first audio packet is compared with itself: if a sender's audio is ahead of its video, the first audio
         // packet does not mean that there is a gap.
         let (known, before) = (audioAtFrame ?? pts, newestAudio ?? pts)
@@ -148,24 +147,24 @@ struct HLSCutter {
         if pts - max(end, before) > Self.variableTolerance { return cutAtGap(before: pts) }
         // Audio may always be ahead of the video. Only audio that arrived since the last frame shows how long frames
         // have been missing.
-        let now = min(pts, newestFrame + pts - known)
+        let now = min(pts, newestFrame + (pts - known))
         guard now - newestFrame > Self.patience, now - start >= target else { return .goOn }
         begin(at: now)
         return .cut(duration: now - start, isDiscontinuous: false)
     }
 
     /// Ends the segment at a gap in both tracks. The next segment begins after the gap, at `pts`.
-    private mutating func cutAtGap(before pts: Int64) -> Decision {
+    private mutating func cutAtGap(before pts: ProgramInstant) -> Decision {
         let duration = elapsed
         begin(at: pts)
         return .cut(duration: duration, isDiscontinuous: true)
     }
 
-    private mutating func begin(at pts: Int64) {
+    private mutating func begin(at pts: ProgramInstant) {
         (start, end, lastKeyframe, lastAsked, hasFrames) = (pts, pts, nil, nil, false)
     }
 
-    private mutating func note(_ pts: Int64, _ frame: Int64, _ isKeyframe: Bool) {
+    private mutating func note(_ pts: ProgramInstant, _ frame: Duration, _ isKeyframe: Bool) {
         if isKeyframe { lastKeyframe = pts }
         end = max(end, pts + frame)
         (newestFrame, framesEnd) = (max(newestFrame, pts), max(framesEnd, pts + frame))

@@ -55,10 +55,10 @@ package struct HLSMark: Equatable {
 
 /// Collects markers until the segment to which they belong is complete.
 struct HLSMarks {
-    /// A marker whose date is not known yet. `time` is in nanoseconds of program time.
+    /// A marker whose date is not known yet.
     private struct Waiting {
         let text: String
-        let time: Int64
+        let time: ProgramInstant
         let number: Int
     }
 
@@ -69,7 +69,7 @@ struct HLSMarks {
     mutating func note(_ packet: EncodedPacket) {
         guard let text = packet.text else { return }
         count += 1
-        waiting.append(Waiting(text: text, time: packet.ptsNanoseconds, number: count))
+        waiting.append(Waiting(text: text, time: packet.programPts, number: count))
     }
 
     /// Removes the markers before the time `end`, in milliseconds since 1970, and returns them with their dates by

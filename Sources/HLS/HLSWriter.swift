@@ -56,7 +56,7 @@ package final class HLSWriter {
     /// That helps players that do not reset their clock at a discontinuity.
     private var shift: Int64?
     private var dating = HLSDating()
-    private var segmentStart: Int64 = 0
+    private var segmentStart = ProgramInstant.zero
     /// Whether a decoder can start at the current segment; nil before its first frame.
     private var isIndependent: Bool?
     private var marks = HLSMarks()
@@ -104,7 +104,7 @@ package final class HLSWriter {
         // for the same time again, plus the duration of the segment.
         let lifetime = 2 * max(Int64(options.listSize) * seconds, (old?.duration ?? 0) / 1_000_000) + seconds
         let kept = try HLSLeftovers(in: directory).clear(except: old?.names ?? [], lifetime: lifetime)
-        for file in kept { expiry.retire(file.names, due: clock.now + file.seconds * 1_000_000_000) }
+        for file in kept { expiry.retire(file.names, due: clock.now + .seconds(file.seconds)) }
         if let old { expiry.publish(old) }
         let isStale = HLSDate.nowMicroseconds / 1_000_000 - directory.modified(HLSName.playlist) > lifetime
         if let old, old.hasEnded || isStale {
@@ -249,7 +249,7 @@ extension HLSWriter {
 
     private func beginRun() throws(OutputFailure) {
         // If no segment was written since the last header, that header is not in the playlist and is deleted.
-        if cutter.elapsed > 0 { try finishSegment(cutter.elapsed) }
+        if cutter.elapsed > .zero { try finishSegment(cutter.elapsed) }
         if number == 0 { directory.remove(HLSName.map(run: run)) }
         // If only the audio has a new coding, the cutter's successor is used, which remembers the length of the GOPs,
         // because the video continues.
@@ -263,15 +263,16 @@ extension HLSWriter {
     }
 
     private func cut(before packet: EncodedPacket) throws(OutputFailure) {
-        let pts = packet.ptsNanoseconds
-        if cutter.elapsed == 0 { segmentStart = pts }
+        let pts = packet.programPts
+        if cutter.elapsed == .zero { segmentStart = pts }
         if packet.track == leading { dating.note(pts, at: wallClock()) }
         if shift == nil {
             // The shift is rounded to hundredths of a second. A hundredth of a second is a whole number of ticks in
             // every time base that is used, so audio and video are shifted by exactly the same time.
-            shift = TimeBase.nanoseconds.rescale(wallClock() * 1000 - pts, to: TimeBase(1, 100), rounding: .down)
+            shift = TimeBase.nanoseconds.rescale(
+                wallClock() * 1000 - pts.nanoseconds, to: TimeBase(1, 100), rounding: .down)
         }
-        let length = packet.timeBase.rescale(packet.duration, to: .nanoseconds)
+        let length = Duration.nanoseconds(packet.timeBase.rescale(packet.duration, to: .nanoseconds))
         let decision =
             packet.track == leading
             ? cutter.video(pts: pts, frame: length, isKeyframe: packet.isKeyframe)
@@ -309,21 +310,21 @@ extension HLSWriter {
         outbox.bytes.removeAll(keepingCapacity: true)
     }
 
-    private func finishSegment(_ duration: Int64, isLast: Bool = false) throws(OutputFailure) {
+    private func finishSegment(_ duration: Duration, isLast: Bool = false) throws(OutputFailure) {
         try writeFragment()
         try file?.publish()
         file = nil
         dating.finish()
         let entry = HLSPlaylist.Entry(
             name: HLSName.segment(run: run, number: number), map: HLSName.map(run: run),
-            duration: (duration + 500) / 1000, date: dating.date(of: segmentStart),
+            duration: (duration.inNanoseconds + 500) / 1000, date: dating.date(of: segmentStart),
             isDiscontinuous: isDiscontinuous, isIndependent: isIndependent ?? true)
         isIndependent = nil
         number += 1
         segments += 1
         let first = playlist.mediaSequence
         let left = playlist.append(entry, limit: options.listSize)
-        playlist.add(marks.take(before: isLast ? .max : entry.date + duration / 1_000_000, by: dating))
+        playlist.add(marks.take(before: isLast ? .max : entry.date + duration.inNanoseconds / 1_000_000, by: dating))
         try writePlaylist()
         frames += pendingFrames
         pendingFrames = 0
@@ -344,7 +345,7 @@ extension HLSWriter {
         let held = change.takeAll()
         if !held.isEmpty { try putChanged(held) }
         playlist.hasEnded = options.endList.closes(isProgramOver: isProgramOver)
-        if cutter.elapsed > 0 {
+        if cutter.elapsed > .zero {
             try finishSegment(cutter.elapsed, isLast: true)
         } else if playlist.hasEnded, !playlist.entries.isEmpty {
             try writePlaylist()

@@ -57,7 +57,6 @@ import Testing
         return cases
     }()
 
-    private static let second: Int64 = 1_000_000_000
     private let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
 
     private var playlist: HLSPlaylist? {
@@ -75,18 +74,18 @@ import Testing
         }
         packets += (0..<frames * 1600 / 1024).map { Samples.audio(pts: $0 * 1024) }
         return packets.filter { packet in !program.gaps.contains { $0.holds(packet) } }
-            .sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
+            .sorted { ($0.programDts, $0.track.rawValue) < ($1.programDts, $1.track.rawValue) }
     }
 
-    /// Writes `packets`; returns the longest program time between two versions of the playlist while packets came, in
-    /// nanoseconds.
-    private func write(_ packets: [EncodedPacket], segment: String = "2s") throws -> Int64 {
+    /// Writes `packets`; returns the longest program time between two versions of the playlist while packets came.
+    private func write(_ packets: [EncodedPacket], segment: String = "2s") throws -> Duration {
         let writer = try HLSWriter(path, HLSOptions(["segment": segment, "list": "100"]), Samples.description)
-        var (longest, changed, last, segments): (Int64, Int64, Int64, Int) = (0, 0, 0, 0)
+        var (longest, segments) = (Duration.zero, 0)
+        var (changed, last) = (ProgramInstant.zero, ProgramInstant.zero)
         for packet in packets {
             // During a gap of both tracks there is nothing to publish.
-            changed += max(0, packet.dtsNanoseconds - last - Self.second / 4)
-            last = packet.dtsNanoseconds
+            changed += max(.zero, packet.programDts - last - .milliseconds(250))
+            last = packet.programDts
             try writer.write(packet)
             longest = max(longest, last - changed)
             if writer.segments > segments { (segments, changed) = (writer.segments, last) }
@@ -126,7 +125,7 @@ import Testing
         arguments: cases)
     func pace(program: Case) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
-        #expect(try write(packets(program)) <= 3 * Self.second)
+        #expect(try write(packets(program)) <= .seconds(3))
         let playlist = try #require(playlist)
         #expect(playlist.targetSeconds == 2)
         #expect(playlist.entries.allSatisfy { $0.duration < 2_500_000 && $0.duration > 0 })
@@ -149,8 +148,8 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: path) }
         var sent = (0..<Int64(8)).map { Samples.video(pts: $0 * 150, dts: $0 * 150, isKeyframe: $0 % 4 == 0) }
         sent += (0..<Int64(40 * 46)).map { Samples.audio(pts: $0 * 1024) }
-        sent.sort { $0.dtsNanoseconds < $1.dtsNanoseconds }
-        #expect(try write(sent) <= 3 * Self.second)
+        sent.sort { $0.programDts < $1.programDts }
+        #expect(try write(sent) <= .seconds(3))
         let playlist = try #require(playlist)
         #expect(playlist.targetSeconds == 2 && playlist.entries.count >= 18)
         let dependent = playlist.entries.count { !$0.isIndependent }
@@ -179,7 +178,7 @@ import Testing
     func ahead() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let program = Case(gaps: [], hasReordering: false)
-        let late = packets(program).map { ($0, $0.dtsNanoseconds + ($0.track == .video ? Self.second : 0)) }
+        let late = packets(program).map { ($0, $0.programDts + ($0.track == .video ? .seconds(1) : .zero)) }
         _ = try write(late.sorted { $0.1 < $1.1 }.map(\.0))
         let playlist = try #require(playlist)
         #expect(playlist.entries.allSatisfy { $0.isIndependent && !$0.isDiscontinuous })

@@ -14,11 +14,14 @@ import Testing
     private var text: String { (try? String(contentsOfFile: "\(path)/index.m3u8", encoding: .utf8)) ?? "" }
     private var playlist: HLSPlaylist? { HLSPlaylist(parsing: text) }
 
+    /// The start of frame `index`.
+    private static func start(of index: Int64) -> ProgramInstant { ProgramInstant(index, in: TimeBase(1, 30)) }
+
     private func write(
         _ frames: Range<Int64>, to writer: HLSWriter, marks: [Int64: String] = [:]
     ) throws {
         for index in frames {
-            if let words = marks[index] { try writer.write(EncodedPacket(text: words, at: index * 1_000_000_000 / 30)) }
+            if let words = marks[index] { try writer.write(EncodedPacket(text: words, at: Self.start(of: index))) }
             try writer.write(Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0))
         }
     }
@@ -42,7 +45,7 @@ import Testing
         try write(91..<121, to: writer)
         #expect(!text.contains("half") && text.contains("X-TEXT=\"two\""))
         // The moment after the last frame.
-        try writer.write(EncodedPacket(text: "end", at: 121 * 1_000_000_000 / 30))
+        try writer.write(EncodedPacket(text: "end", at: Self.start(of: 121)))
         try writer.finish(isProgramOver: true)
         #expect(playlist?.entries.last?.marks.map(\.text) == ["end"])
     }
@@ -53,7 +56,7 @@ import Testing
         let writer = try writer()
         try writer.write(EncodedPacket(text: "nowhere", at: 0))
         try write(0..<31, to: writer)
-        try writer.write(EncodedPacket(text: "behind", at: 29 * 1_000_000_000 / 30))
+        try writer.write(EncodedPacket(text: "behind", at: Self.start(of: 29)))
         try write(31..<61, to: writer)
         #expect(playlist?.entries.map { $0.marks.map(\.text) } == [["behind"], []])
         #expect(!text.contains("nowhere"))

@@ -156,7 +156,7 @@ import Testing
 }
 
 @Suite struct HLSCutterTests {
-    private static let frame: Int64 = 40_000_000
+    private static let frame = Duration.milliseconds(40)
 
     /// Cuts a program of `seconds` with keyframes at these frames; returns the segments' lengths in frames.
     private func cuts(
@@ -165,9 +165,9 @@ import Testing
         var cutter = HLSCutter(target: target)
         var result: (lengths: [Int64], asked: Int, discontinuous: Int) = ([], 0, 0)
         for index in 0..<seconds * 25 where !missing.contains(index) {
-            switch cutter.video(pts: index * Self.frame, frame: Self.frame, isKeyframe: keyframes(index)) {
+            switch cutter.video(pts: .zero + Self.frame * index, frame: Self.frame, isKeyframe: keyframes(index)) {
             case .cut(let duration, let isDiscontinuous):
-                result.lengths.append(duration / Self.frame)
+                result.lengths.append(duration.inNanoseconds / Self.frame.inNanoseconds)
                 if isDiscontinuous { result.discontinuous += 1 }
             case .fragmentAndAsk: result.asked += 1
             default: break
