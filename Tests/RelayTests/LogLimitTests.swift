@@ -2,6 +2,7 @@
 
 import Foundation
 import Logging
+import Media
 import Synchronization
 import TestSupport
 import Testing
@@ -13,19 +14,19 @@ struct LogLimitTests {
     @Test("Ten lines of one message pass in ten seconds; then the number of dropped lines is logged")
     func limit() {
         var limit = LogLimit()
-        let second: Int64 = 1_000_000_000
+        let (first, end): (MonotonicInstant, MonotonicInstant) = (1_000_000_000, 11_000_000_000)
         let admitted = (0..<100).filter { line in
-            limit.admits(.error, "packet \(line * 7) is damaged", ["output": "a", "attempt": "\(line)"], at: second)
+            limit.admits(.error, "packet \(line * 7) is damaged", ["output": "a", "attempt": "\(line)"], at: first)
         }
         #expect(admitted == Array(0..<10))
-        #expect(limit.nextEnd == 11 * second)
-        #expect(limit.takeEnded(at: 11 * second - 1) == [])
-        let leftOut = limit.takeEnded(at: 11 * second)
+        #expect(limit.nextEnd == end)
+        #expect(limit.takeEnded(at: end - .nanoseconds(1)) == [])
+        let leftOut = limit.takeEnded(at: end)
         #expect(leftOut.count == 1 && leftOut.first?.count == 90 && leftOut.first?.level == .error)
         #expect(leftOut.first?.message == "packet 693 is damaged")
         #expect(limit.nextEnd == nil)
-        #expect(limit.admits(.error, "packet 1 is damaged", [:], at: 11 * second) == true)
-        #expect(limit.takeEnded(at: .max) == [])
+        #expect(limit.admits(.error, "packet 1 is damaged", [:], at: end) == true)
+        #expect(limit.takeEnded(at: .distantFuture) == [])
     }
 
     @Test("Log lines that differ in level, message, channel, output or input are limited separately")
@@ -51,7 +52,7 @@ struct LogLimitTests {
         }
         #expect(admitted == LogLimit.mostCauses + LogLimit.most)
         #expect(limit.admits(.error, "the disk is gone", [:], at: 0) == true)
-        let leftOut = limit.takeEnded(at: .max)
+        let leftOut = limit.takeEnded(at: .distantFuture)
         #expect(leftOut.map(\.count) == [5000 - admitted])
     }
 

@@ -17,7 +17,7 @@ struct WatchdogTests {
     func interval() {
         var watchdog = Watchdog(interval: .seconds(10))
         let fed = (0..<40).filter { second in
-            watchdog.look(at: Int64(second) * 1_000_000_000, silences: [silence(.seconds(9))]).feeds
+            watchdog.look(at: .zero + .seconds(second), silences: [silence(.seconds(9))]).feeds
         }
         #expect(fed == [0, 10, 20, 30])
         #expect(watchdog.period == .seconds(1) && Watchdog(interval: .seconds(2)).period == .milliseconds(500))
@@ -27,7 +27,7 @@ struct WatchdogTests {
     func leeway() {
         var watchdog = Watchdog(interval: .seconds(1))
         let fed = (0..<20).filter { look in
-            watchdog.look(at: Int64(look) * 249_000_000, silences: []).feeds
+            watchdog.look(at: .zero + .milliseconds(249) * look, silences: []).feeds
         }
         #expect(fed == [0, 4, 8, 12, 16])
     }

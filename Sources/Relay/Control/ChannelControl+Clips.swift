@@ -48,7 +48,7 @@ extension ChannelControl {
     /// The number of the program's newest frame.
     private static func newest(of status: ChannelStatus) -> Int64 {
         status.passthrough.map {
-            TimeBase.nanoseconds.rescale($0.programNanoseconds, to: status.frameRate.timeBase, rounding: .down)
+            status.frameRate.frame(at: $0.programTime, rounding: .down).number
         } ?? status.program.position - 1
     }
 
@@ -60,7 +60,7 @@ extension ChannelControl {
     ) -> ClipStore.Recorded {
         let rate = status.frameRate
         let position = newest(of: status) + 1
-        let start = TimeBase.nanoseconds.rescale(stretch.start, to: rate.timeBase)
+        let start = rate.frame(at: stretch.start).number
         return ClipStore.Recorded(
             program: .init(run: stretch.run, frames: start..<max(start, position), rate: rate), stretch: stretch,
             refusal: isRefused ? ClipStore.nothingRecorded : nil, isForClips: isForClips,

@@ -176,7 +176,7 @@ final class ChannelControl: ControlledChannel {
         report.heardLevels = channel.director?.heardLevels ?? [:]
         report.startedAt = startedAt
         report.tracks = channel.stream.description
-        report.programSeconds = Double(status.programNanoseconds) / 1e9
+        report.programSeconds = Double(status.programTime.nanoseconds) / 1e9
         report.status = status
         report.canClip =
             report.canClip
@@ -377,9 +377,9 @@ extension ChannelControl {
         guard state.withLock({ $0.marks.admit(at: SystemClock().now) }) else {
             throw Refusal(.tooMany, "A channel takes \(MarkLimit.most) markers a minute.")
         }
-        let (time, now) = (channel.status.programNanoseconds, UTCTime.now)
+        let (time, now) = (channel.status.programTime, UTCTime.now)
         channel.mark(text, at: time)
-        return Marker(time: now.extended, programSeconds: Double(time) / 1e9, text: text)
+        return Marker(time: now.extended, programSeconds: Double(time.nanoseconds) / 1e9, text: text)
     }
 }
 

@@ -170,7 +170,7 @@ final class ChannelRun: Sendable {
             let isOver = isEnding || !isLasting || result == .done || (isMisconfigured && isFirst && failures == 0)
             if isOver { return result }
             control.closed(.waiting, by: number, hasFailed: result == .failed(.internalError))
-            if resources.clock.now - began > Self.stableTime.inNanoseconds { failures = 0 }
+            if resources.clock.now - began > Self.stableTime { failures = 0 }
             failures += 1
             let wait = isMisconfigured ? Self.longestWait : min(Self.longestWait, .seconds(1 << min(failures - 1, 5)))
             logger.warning("the channel is opened again", metadata: ["delay_s": "\(wait.components.seconds)"])
@@ -287,7 +287,7 @@ extension ChannelRun {
     }
 
     private func add(_ output: ConfiguredChannel.Output, _ specification: OutputSpecification, to channel: Channel) {
-        let deadline = resources.clock.now + Self.portPatience.inNanoseconds
+        let deadline = resources.clock.now + Self.portPatience
         while true {
             do throws(OutputSetError) {
                 let name = try channel.add(specification, origin: .file)
@@ -299,7 +299,7 @@ extension ChannelRun {
                 guard case .refused = error, resources.clock.now < deadline else {
                     return fail("an output of the configuration file cannot be added: \(error)")
                 }
-                resources.clock.sleep(until: resources.clock.now + 200_000_000)
+                resources.clock.sleep(until: resources.clock.now + .milliseconds(200))
             }
         }
     }

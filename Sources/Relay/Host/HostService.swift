@@ -53,7 +53,7 @@ final class HostService: Sendable {
     private let file: String?
     private let clock: any MonotonicClock
     private let logger: Logger
-    private let began: Int64
+    private let began: MonotonicInstant
     private let probes: [QueueProbe]
     private let channels: @Sendable () -> [ServedChannel]
     private let state: Mutex<State>
@@ -130,7 +130,7 @@ final class HostService: Sendable {
     }
 
     private func tellReady(_ channels: [ServedChannel]) {
-        let isLate = clock.now - began >= Self.patience.inNanoseconds
+        let isLate = clock.now - began >= Self.patience
         let isUp =
             !channels.isEmpty && channels.allSatisfy { $0.isOnAir || $0.isOver || ($0.wasTried && $0.status == nil) }
         let line = Self.line(of: channels)

@@ -61,14 +61,14 @@ struct EndRequests {
     }
 
     private static let patience = Duration.milliseconds(500)
-    private var first: Int64?
+    private var first: MonotonicInstant?
 
-    /// Records a signal at `now`, in monotonic nanoseconds, and returns the response.
-    mutating func received(at now: Int64) -> Answer {
+    /// Records a signal at `now`, and returns the response.
+    mutating func received(at now: MonotonicInstant) -> Answer {
         guard let first else {
             self.first = now
             return .end
         }
-        return now - first < Self.patience.inNanoseconds ? .ignore : .endAtOnce
+        return now - first < Self.patience ? .ignore : .endAtOnce
     }
 }

@@ -12,8 +12,8 @@ struct ServiceNotifier: Sendable {
     enum Word: Equatable {
         /// The service is up, or up again after ``reloading(_:)``.
         case ready
-        /// The configuration is being reloaded; the time is in nanoseconds of the monotonic clock.
-        case reloading(Int64)
+        /// The configuration is being reloaded since this moment.
+        case reloading(MonotonicInstant)
         /// The process is ending.
         case stopping
         /// One line for people.
@@ -26,7 +26,7 @@ struct ServiceNotifier: Sendable {
         var text: String {
             switch self {
             case .ready: "READY=1"
-            case .reloading(let moment): "RELOADING=1\nMONOTONIC_USEC=\(moment / 1000)"
+            case .reloading(let moment): "RELOADING=1\nMONOTONIC_USEC=\(moment.nanoseconds / 1000)"
             case .stopping: "STOPPING=1"
             case .status(let line): "STATUS=" + line.map { $0.isNewline ? " " : String($0) }.joined()
             case .watchdog: "WATCHDOG=1"

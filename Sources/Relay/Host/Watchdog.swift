@@ -26,7 +26,7 @@ struct Watchdog {
     /// The interval between two messages, and also the longest time for which a thread may make no progress: half of
     /// the service manager's limit, as sd_watchdog_enabled(3) recommends.
     let interval: Duration
-    private var fed: Int64?
+    private var fed: MonotonicInstant?
     private var isSilent = false
 
     /// Creates a watchdog that asks for a message every `interval`.
@@ -35,9 +35,8 @@ struct Watchdog {
     /// How often ``look(at:silences:)`` must be called.
     var period: Duration { min(.seconds(1), interval / 4) }
 
-    /// Checks `silences`, which says for how long each working thread has made no progress. `now` is the monotonic time
-    /// in nanoseconds.
-    mutating func look(at now: Int64, silences: [Silence]) -> Answer {
+    /// Checks `silences`, which says for how long each working thread has made no progress.
+    mutating func look(at now: MonotonicInstant, silences: [Silence]) -> Answer {
         var answer = Answer()
         let longest = silences.max { $0.length < $1.length }
         if let longest, longest.length > interval {
@@ -47,7 +46,7 @@ struct Watchdog {
         }
         answer.isOver = isSilent
         isSilent = false
-        if let fed, now - fed < (interval - period / 2).inNanoseconds { return answer }
+        if let fed, now - fed < interval - period / 2 { return answer }
         fed = now
         answer.feeds = true
         return answer

@@ -35,7 +35,9 @@ struct RecordingsListing: Encodable {
 
         /// All facts about the recording, one per line.
         var text: String {
-            let program = segment.programStart.flatMap { start in segment.programEnd.map { "\(start) to \($0) ns" } }
+            let program = segment.programStart.flatMap { start in
+                segment.programEnd.map { "\(start.nanoseconds) to \($0.nanoseconds) ns" }
+            }
             let rows: [(String, String?)] = [
                 ("file", segment.name), ("channel", segment.channel), ("number", segment.sequence.map(String.init)),
                 ("start", start), ("length", VerificationReport.clock(segment.duration)),
@@ -85,7 +87,8 @@ struct RecordingsListing: Encodable {
     }
 
     private static func line(_ gap: CatalogueGap) -> String {
-        let end = gap.to.map { " to \(UTCTime(milliseconds: gap.start + ($0 - gap.from) / 1_000_000).extended)" } ?? ""
+        let end =
+            gap.to.map { " to \(UTCTime(milliseconds: gap.start + ($0 - gap.from).inMilliseconds).extended)" } ?? ""
         let amount = gap.frames.map { RecordingGap.amount(frames: $0, length: gap.to.map { $0 - gap.from }) }
         let frames = amount ?? "an unknown number of frames"
         return "\(UTCTime(milliseconds: gap.start).extended)  gap\(end): \(frames); \(gap.cause)"

@@ -85,7 +85,7 @@ final class RenderJob {
         try keep()
         let frames = channel.status.program.frames
         let seconds = rate.timeBase.duration(frames).inSeconds
-        let speed = seconds / max(0.001, Double(clock.now - began) / 1e9)
+        let speed = seconds / max(0.001, (clock.now - began).inSeconds)
         return
             "\(VerificationReport.clock(Int64(seconds * 1e9))), \(frames) frames, \((speed * 10).rounded() / 10) × real time"
     }

@@ -42,7 +42,7 @@ struct LogLimit {
     }
 
     private struct Interval {
-        let end: Int64
+        let end: MonotonicInstant
         var lines = 0
         var leftOut = LeftOut()
     }
@@ -57,11 +57,13 @@ struct LogLimit {
 
     private var intervals: [Cause: Interval] = [:]
 
-    /// Counts a line, and returns whether it is written. `now` is the time in nanoseconds.
-    mutating func admits(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata, at now: Int64) -> Bool {
+    /// Counts a line, and returns whether it is written.
+    mutating func admits(
+        _ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata, at now: MonotonicInstant
+    ) -> Bool {
         var cause = Cause(level, message, metadata)
         if intervals[cause] == nil, intervals.count >= Self.mostCauses { cause = Cause(level, "", [:]) }
-        var interval = intervals[cause] ?? Interval(end: now + Self.interval.inNanoseconds)
+        var interval = intervals[cause] ?? Interval(end: now + Self.interval)
         defer { intervals[cause] = interval }
         interval.lines += 1
         if interval.lines <= Self.most { return true }
@@ -71,12 +73,12 @@ struct LogLimit {
     }
 
     /// Returns the dropped lines of the intervals that have ended at `now`, and removes these intervals.
-    mutating func takeEnded(at now: Int64) -> [LeftOut] {
+    mutating func takeEnded(at now: MonotonicInstant) -> [LeftOut] {
         let ended = intervals.filter { $0.value.end <= now }
         for cause in ended.keys { intervals[cause] = nil }
         return ended.values.map(\.leftOut).filter { $0.count > 0 }.sorted { $0.message < $1.message }
     }
 
     /// The time at which the next interval ends; nil if no interval is running.
-    var nextEnd: Int64? { intervals.values.map(\.end).min() }
+    var nextEnd: MonotonicInstant? { intervals.values.map(\.end).min() }
 }

@@ -40,7 +40,7 @@ final class LogWriter: Sendable {
     func log(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) {
         guard level >= .info else { return put(level, message, metadata) }
         let now = clock.now
-        let (ended, isAdmitted, wait) = state.withLock { state -> ([LogLimit.LeftOut], Bool, Int64?) in
+        let (ended, isAdmitted, next) = state.withLock { state -> ([LogLimit.LeftOut], Bool, MonotonicInstant?) in
             let ended = state.limit.takeEnded(at: now)
             let isAdmitted = state.limit.admits(level, "\(message)", metadata, at: now)
             if isAdmitted || state.isWaiting { return (ended, isAdmitted, nil) }
@@ -49,17 +49,17 @@ final class LogWriter: Sendable {
         }
         tell(ended)
         if isAdmitted { put(level, message, metadata) }
-        if let wait { look(in: wait - now) }
+        if let next { look(in: next - now) }
     }
 
     /// Writes how many lines were dropped in the intervals that have ended. At the end of the process (`isEnd`), the
     /// running intervals are included.
     func tellLeftOut(isEnd: Bool = false) {
-        tell(state.withLock { $0.limit.takeEnded(at: isEnd ? .max : clock.now) })
+        tell(state.withLock { $0.limit.takeEnded(at: isEnd ? .distantFuture : clock.now) })
     }
 
-    private func look(in nanoseconds: Int64) {
-        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(max(0, nanoseconds)))) { [self] in
+    private func look(in wait: Duration) {
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(max(.zero, wait).inNanoseconds))) { [self] in
             tellLeftOut()
             let next = state.withLock { state in
                 state.isWaiting = state.limit.nextEnd != nil

@@ -71,7 +71,7 @@ struct StatusBlock {
 
     /// Program time so far, in seconds.
     private var seconds: Int64 {
-        if let passed = now.passthrough { return passed.programNanoseconds / 1_000_000_000 }
+        if let passed = now.passthrough { return passed.programTime.nanoseconds / 1_000_000_000 }
         return now.frameRate.timeBase.rescale(now.program.frames, to: TimeBase(1, 1), rounding: .down)
     }
 
