@@ -25,10 +25,10 @@ package final class DescriptorReserve: Sendable {
         var counted = Need()
         /// The number of free descriptors at the last count, less the connections that were accepted since then.
         var free = Int.max
-        /// The time of the last count, in monotonic nanoseconds; nil before the first count.
-        var measured: Int64?
+        /// The time of the last count; nil before the first count.
+        var measured: MonotonicInstant?
         var pauses: UInt64 = 0
-        var nextReport = Int64.min
+        var nextReport = MonotonicInstant.distantPast
 
         /// The number of descriptors that are kept free for inputs, recorders and outputs. Outputs of the configuration
         /// count even before they exist.
@@ -104,7 +104,7 @@ package final class DescriptorReserve: Sendable {
     func admits() -> Bool {
         let now = clock.now
         let isDue = state.withLock { state in
-            guard state.measured.map({ now - $0 >= Self.interval.inNanoseconds }) ?? true else { return false }
+            guard state.measured.map({ now - $0 >= Self.interval }) ?? true else { return false }
             state.measured = now
             return true
         }
@@ -124,7 +124,7 @@ package final class DescriptorReserve: Sendable {
         return state.withLock { state in
             state.pauses += 1
             guard now >= state.nextReport else { return nil }
-            state.nextReport = now + Self.reportInterval.inNanoseconds
+            state.nextReport = now + Self.reportInterval
             return "no connections are accepted while only \(max(0, state.free)) more files can be opened: "
                 + "\(state.kept) are kept for media; raise the hard limit (ulimit -Hn, or LimitNOFILE= of the service)"
         }

@@ -20,7 +20,7 @@ package final class HostResolver: Sendable {
         var isLookingUp = false
         /// Whether a caller timed out before the resolver's answer came.
         var isLate = false
-        var late: (addresses: [HostAddress], at: Int64)?
+        var late: (addresses: [HostAddress], at: MonotonicInstant)?
     }
 
     private struct State {
@@ -75,9 +75,9 @@ package final class HostResolver: Sendable {
         }
     }
 
-    private func forgetOld(in state: inout State, at now: Int64) {
+    private func forgetOld(in state: inout State, at now: MonotonicInstant) {
         state.entries = state.entries.filter { _, entry in
-            entry.late.map { now - $0.at < keep.inNanoseconds } ?? true
+            entry.late.map { now - $0.at < keep } ?? true
         }
     }
 

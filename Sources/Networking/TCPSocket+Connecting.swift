@@ -21,7 +21,7 @@ extension TCPSocket {
         to addresses: [HostAddress], name: String, within timeout: Duration, opened: (TCPSocket) -> Bool
     ) throws(OutputFailure) -> TCPSocket {
         let order = AddressRace.interleaved(addresses)
-        let deadline = SystemClock().now + timeout.inNanoseconds
+        let deadline = SystemClock().now + timeout
         var race = AddressRace(count: order.count, at: SystemClock().now)
         var candidates: [Candidate] = []
         var failures: [(HostAddress, String)] = []
@@ -51,14 +51,14 @@ extension TCPSocket {
         throw OutputFailure(.unreachable, step: "connect", reason: "\(name): \(sentence(failures))")
     }
 
-    /// Waits until an attempt succeeds or fails, or until `time` (monotonic nanoseconds). Returns the socket of the
+    /// Waits until an attempt succeeds or fails, or until `time`. Returns the socket of the
     /// successful attempt, and removes the attempts that failed.
     private static func pollCandidates(
         _ candidates: inout [Candidate], _ race: inout AddressRace, _ failures: inout [(HostAddress, String)],
-        until time: Int64
+        until time: MonotonicInstant
     ) -> TCPSocket? {
         var entries = candidates.map { pollfd(fd: $0.socket.descriptor, events: Int16(POLLOUT), revents: 0) }
-        let milliseconds = max(0, (time - SystemClock().now + 999_999) / 1_000_000)
+        let milliseconds = max(0, (time - SystemClock().now + .nanoseconds(999_999)).inMilliseconds)
         guard poll(&entries, nfds_t(entries.count), CInt(milliseconds)) > 0 else { return nil }
         var waiting: [Candidate] = []
         for (candidate, entry) in zip(candidates, entries) {
@@ -125,13 +125,13 @@ extension TCPSocket {
     package func tunnel(through proxy: ProxyURL, to host: String, port: UInt16, within timeout: Duration)
         throws(OutputFailure)
     {
-        let deadline = SystemClock().now + timeout.inNanoseconds
+        let deadline = SystemClock().now + timeout
         var dialogue = proxy.dialogue(host: host, port: port)
         var reaction = ProxyReaction.send(dialogue.begin())
         while reaction != .done {
             if case .send(let bytes) = reaction { try send(bytes, to: proxy) }
             var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            let left = (deadline - SystemClock().now) / 1_000_000
+            let left = (deadline - SystemClock().now).inMilliseconds
             guard left > 0, poll(&entry, 1, CInt(left)) != 0 else {
                 throw proxy.failure(.unreachable, "no answer within \(timeout.inMilliseconds) ms")
             }

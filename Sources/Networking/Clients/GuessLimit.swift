@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 /// Counts wrong guesses of a secret, separately for each network from which they come. It has no clock of its own: the
-/// argument `now` is the current time in monotonic nanoseconds.
+/// argument `now` is the current time of the monotonic clock.
 package struct GuessLimit: Sendable {
     private struct Count {
         var guesses = 0
-        /// When a guess of this network was last admitted although the limit was reached, in monotonic nanoseconds.
-        var admitted = Int64.min
+        /// When a guess of this network was last admitted although the limit was reached; nil for never.
+        var admitted: MonotonicInstant?
     }
 
     /// How many wrong guesses each network may make within ``window``.
@@ -20,14 +20,14 @@ package struct GuessLimit: Sendable {
     /// neither use up the memory nor lock out other clients.
     package static let mostNetworks = 1000
 
-    private var end = Int64.min
+    private var end = MonotonicInstant.distantPast
     private var counts: [ClientNetwork: Count] = [:]
 
     /// A limit that has counted no guess.
     package init() {}
 
     /// Counts a wrong guess from `network`. Returns whether the network had already reached its limit.
-    package mutating func record(from network: ClientNetwork, at now: Int64) -> Bool {
+    package mutating func record(from network: ClientNetwork, at now: MonotonicInstant) -> Bool {
         beginWindow(at: now)
         guard counts[network] != nil || counts.count < Self.mostNetworks else { return false }
         counts[network, default: Count()].guesses += 1
@@ -35,21 +35,21 @@ package struct GuessLimit: Sendable {
     }
 
     /// Whether `network` has reached its limit.
-    package func isReached(by network: ClientNetwork, at now: Int64) -> Bool {
+    package func isReached(by network: ClientNetwork, at now: MonotonicInstant) -> Bool {
         now < end && (counts[network]?.guesses ?? 0) >= Self.most
     }
 
     /// Whether a guess from `network` may be checked. Below the limit every guess may be checked; when the limit is
     /// reached, one guess per ``pace``.
-    package mutating func admits(_ network: ClientNetwork, at now: Int64) -> Bool {
-        guard isReached(by: network, at: now), let last = counts[network]?.admitted else { return true }
-        guard last == .min || now - last >= Self.pace.inNanoseconds else { return false }
+    package mutating func admits(_ network: ClientNetwork, at now: MonotonicInstant) -> Bool {
+        guard isReached(by: network, at: now) else { return true }
+        if let last = counts[network]?.admitted, now - last < Self.pace { return false }
         counts[network]?.admitted = now
         return true
     }
 
-    private mutating func beginWindow(at now: Int64) {
+    private mutating func beginWindow(at now: MonotonicInstant) {
         guard now >= end else { return }
-        (end, counts) = (now + Self.window.inNanoseconds, [:])
+        (end, counts) = (now + Self.window, [:])
     }
 }

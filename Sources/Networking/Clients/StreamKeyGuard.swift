@@ -11,13 +11,12 @@ package final class StreamKeyGuard: Sendable {
     private struct State {
         var limit = GuessLimit()
         var wrongKeys: UInt64 = 0
-        /// The number of wrong keys since the last report, and the earliest time of the next report, in monotonic
-        /// nanoseconds.
+        /// The number of wrong keys since the last report, and the earliest time of the next report.
         var unreported = 0
-        var nextReport = Int64.min
+        var nextReport = MonotonicInstant.distantPast
     }
 
-    private static let reportInterval = Duration.seconds(60).inNanoseconds
+    private static let reportInterval = Duration.seconds(60)
 
     private let clock: any MonotonicClock
     private let state = Mutex(State())

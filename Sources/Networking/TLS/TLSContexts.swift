@@ -22,11 +22,11 @@ final class TLSContexts: Sendable {
 
     /// The settings of one key. The lock is held while they are made, so a slow file delays only its own connections.
     private final class Slot: Sendable {
-        let made = Mutex<(context: NIOSSLContext, at: Int64)?>(nil)
+        let made = Mutex<(context: NIOSSLContext, at: MonotonicInstant)?>(nil)
     }
 
     static let shared = TLSContexts()
-    private static let keepNanoseconds: Int64 = 60_000_000_000
+    private static let keep = Duration.seconds(60)
 
     private let make: Make
     private let slots = Mutex<[Key: Slot]>([:])
@@ -52,7 +52,7 @@ final class TLSContexts: Sendable {
         }
         return try slot.made.withLock { (made) throws(OutputFailure) -> NIOSSLContext in
             let now = SystemClock().now
-            if let made, now - made.at < Self.keepNanoseconds { return made.context }
+            if let made, now - made.at < Self.keep { return made.context }
             let context = try make(trust, isAddress)
             made = (context, now)
             return context
