@@ -57,8 +57,8 @@ package struct AudioServo: Sendable {
     package init(sampleRate: Int32) { rate = Int64(sampleRate) }
 
     /// The program time of the next sample to output; nil before the first audio since the start or ``restart()``.
-    package var position: Timestamp? {
-        origin.map { Timestamp(nanoseconds: $0 &+ TimeBase(1, Int32(rate)).rescale(made, to: .nanoseconds)) }
+    package var position: ProgramInstant? {
+        origin.map { ProgramInstant(nanoseconds: $0 &+ TimeBase(1, Int32(rate)).rescale(made, to: .nanoseconds)) }
     }
 
     /// Prepares for a source that gets a new mapping to program time. The next audio is output exactly at the position
@@ -74,7 +74,7 @@ package struct AudioServo: Sendable {
     /// steps since the last piece. Afterwards the caller must report the samples that were really output, silence
     /// included, to ``note(made:)``.
     package mutating func correct(
-        time: Timestamp, duration: Duration, target: Timestamp, stretch: Double, step: Duration = .zero
+        time: Timestamp, duration: Duration, target: ProgramInstant, stretch: Double, step: Duration = .zero
     ) -> Correction {
         let length = max(1, Double(duration.inNanoseconds))
         defer { end = time.nanoseconds &+ duration.inNanoseconds }

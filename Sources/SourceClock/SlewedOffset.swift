@@ -72,9 +72,9 @@ struct SlewedOffset: Sendable, Hashable {
     }
 
     /// The same conversion as ``due(_:)``, from source time to our clock, as a line.
-    var line: ClockLine {
-        ClockLine(
-            origin: Timestamp(nanoseconds: at &- offset.whole), image: Timestamp(nanoseconds: at),
+    var line: SourceClockLine {
+        SourceClockLine(
+            origin: Timestamp(nanoseconds: at &- offset.whole), image: MonotonicInstant(nanoseconds: at),
             rate: rate / (1 - rate))
     }
 }

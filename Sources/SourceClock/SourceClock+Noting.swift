@@ -15,7 +15,7 @@ extension SourceClock {
 
     /// Records a packet that was read at `arrival`. Returns the packet's times on the timeline, and the events that the
     /// packet caused. Returns nil if the packet's timestamps are impossible, or if its track was not declared.
-    package mutating func note(_ stamp: Stamp, arrival: Timestamp) -> Noted? {
+    package mutating func note(_ stamp: Stamp, arrival: MonotonicInstant) -> Noted? {
         let live = settings.arrivals != .none
         let arrived = max(now, arrival.nanoseconds)
         if live { restartIfForgotten(stamp, arrived) }
@@ -57,7 +57,7 @@ extension SourceClock {
 
     /// Updates the mappings from source time to our clock to the present, `moment`, and detects tracks without packets.
     /// Called at each tick of the program, also while no packets arrive.
-    package mutating func advance(to moment: Timestamp) -> [SourceClockEvent] {
+    package mutating func advance(to moment: MonotonicInstant) -> [SourceClockEvent] {
         guard started != nil, settings.arrivals != .none else { return [] }
         now = max(now, moment.nanoseconds)
         var events: [SourceClockEvent] = []

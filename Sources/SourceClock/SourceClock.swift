@@ -145,24 +145,24 @@ package struct SourceClock: Sendable {
 
     /// The present mapping of `track` from the source's timeline to our clock, as a line; nil while there is no
     /// mapping.
-    package func line(of track: TrackKind) -> ClockLine? {
+    package func line(of track: TrackKind) -> SourceClockLine? {
         guard isPlaced, let line = maps[index(of: track)].offset?.line else { return nil }
         let bias = delays[track]?.bias ?? 0
-        return ClockLine(
+        return SourceClockLine(
             origin: Timestamp(nanoseconds: line.origin.nanoseconds &- bias), image: line.image, rate: line.rate)
     }
 
     /// The moment on our clock at which media of `track` with the source time `time` is due, by the present mapping;
     /// nil while there is no mapping. The mapping changes, so do not store the result: call this method again at each
     /// tick of the program.
-    package func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? {
+    package func due(_ time: Timestamp, of track: TrackKind) -> MonotonicInstant? {
         guard isPlaced, let offset = maps[index(of: track)].offset else { return nil }
-        return Timestamp(nanoseconds: offset.due(time.nanoseconds &+ (delays[track]?.bias ?? 0)))
+        return MonotonicInstant(nanoseconds: offset.due(time.nanoseconds &+ (delays[track]?.bias ?? 0)))
     }
 
     /// The moment at which to decode a packet that is due at `due`; nil means at once. Media that arrives long before
     /// it is due waits undecoded, because a minute of decoded video takes gigabytes.
-    package func decoding(of due: Timestamp) -> Timestamp? { settings.decodingLead.map { due - $0 } }
+    package func decoding(of due: MonotonicInstant) -> MonotonicInstant? { settings.decodingLead.map { due - $0 } }
 
     /// Starts again after the source was reopened, or after another sender began. The clock collects delays from the
     /// beginning and then creates a new mapping. The timeline continues. The measured rate is kept until a new one is
