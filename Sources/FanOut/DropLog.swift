@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 /// Decides what is logged about packets that an output, or one of its receivers, does not get. Three things are logged,
 /// each once: the packets that were missed off air, the start of drops on air, and the end of drops on air. A target
 /// that is too slow for a long time drops packets and recovers every few seconds. All these drops count as one episode.
 /// An episode ends after 10 s without a drop.
 ///
-/// All counts that callers pass in are totals since the output was created. Times are monotonic nanoseconds. Only one
-/// thread at a time may use it.
+/// All counts that callers pass in are totals since the output was created. Only one thread at a time may use it.
 package struct DropLog: Sendable {
     /// An event to log about drops on air.
     package enum Event: Sendable, Equatable {
@@ -29,7 +28,7 @@ package struct DropLog: Sendable {
         case quiet(DropCounts)
         /// The output is on air in an episode of drops. `before` has the counts at the start of the episode. `last` has
         /// the counts at the last check. `time` is when the newest drop was found.
-        case dropping(before: DropCounts, last: DropCounts, time: Int64)
+        case dropping(before: DropCounts, last: DropCounts, time: MonotonicInstant)
     }
 
     private static let recovery = Duration.seconds(10)
@@ -49,7 +48,7 @@ package struct DropLog: Sendable {
 
     /// Compares the counts at `now` with the earlier ones, and returns what to log. Must be called after each drop and
     /// also periodically, because the end of an episode is found only by a call.
-    package mutating func note(_ counts: DropCounts, at now: Int64) -> Event? {
+    package mutating func note(_ counts: DropCounts, at now: MonotonicInstant) -> Event? {
         switch state {
         case .offAir: return nil
         case .quiet(let before):
@@ -61,7 +60,7 @@ package struct DropLog: Sendable {
                 state = .dropping(before: before, last: counts, time: now)
                 return nil
             }
-            guard now - time > Self.recovery.inNanoseconds else { return nil }
+            guard now - time > Self.recovery else { return nil }
             state = .quiet(counts)
             return .over(counts.since(before))
         }

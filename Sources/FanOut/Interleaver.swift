@@ -17,38 +17,37 @@ package struct Interleaver {
         var isAwaited = false
         /// Whether the track was silent for so long that the other track no longer waits for it.
         var hasStopped = false
-        /// The decoding time of the track's newest packet, in nanoseconds.
-        var newest: Int64?
+        /// The decoding time of the track's newest packet.
+        var newest: ProgramInstant?
 
         /// Whether the other tracks must wait for this track's next packet.
         var isMissing: Bool { isAwaited && !hasStopped && packets.isEmpty }
 
-        mutating func append(_ packet: EncodedPacket, bound: Int64) {
-            let time = packet.dtsNanoseconds
+        mutating func append(_ packet: EncodedPacket, bound: Duration) {
+            let time = packet.programDts
             if let newest, time - newest <= bound { hasStopped = false }
             newest = time
             packets.append(packet)
         }
 
-        /// The media time from the oldest held packet to the newest, in nanoseconds.
-        var depth: Int64 {
-            guard let first = packets.first, let last = packets.last else { return 0 }
-            return last.dtsNanoseconds - first.dtsNanoseconds
+        /// The media time from the oldest held packet to the newest.
+        var depth: Duration {
+            guard let first = packets.first, let last = packets.last else { return .zero }
+            return last.programDts - first.programDts
         }
     }
 
     /// The tracks. Packets with the same time are released in this order of tracks.
     private var (video, audio, data) = (Track(), Track(), Track())
-    /// The latest decoding time of all released packets, in nanoseconds.
-    private var latest = Int64.min
-    /// The maximum media time, in nanoseconds, for which the packets of one track are held while another track is
-    /// awaited.
-    var bound: Int64
+    /// The latest decoding time of all released packets.
+    private var latest = ProgramInstant.distantPast
+    /// The maximum media time for which the packets of one track are held while another track is awaited.
+    var bound: Duration
 
     /// Creates an interleaver that waits for packets of `tracks`. It stops waiting for a track when it holds more than
     /// `bound` of another track. `bound` must be longer than the usual delay between the tracks.
     package init(waitingFor tracks: Set<TrackKind> = [.video, .audio], bound: Duration = .seconds(10)) {
-        self.bound = bound.inNanoseconds
+        self.bound = bound
         video.isAwaited = tracks.contains(.video)
         audio.isAwaited = tracks.contains(.audio)
     }
@@ -81,14 +80,14 @@ package struct Interleaver {
 
     private mutating func next() -> EncodedPacket? {
         let heads = [video.packets.first, audio.packets.first, data.packets.first]
-        guard let time = heads.compactMap(\.?.dtsNanoseconds).min() else { return nil }
+        guard let time = heads.compactMap(\.?.programDts).min() else { return nil }
         if time >= latest, video.isMissing || audio.isMissing {
             if max(video.depth, audio.depth) <= bound { return nil }
             if video.isMissing { video.hasStopped = true } else { audio.hasStopped = true }
         }
         latest = max(latest, time)
-        if heads[0]?.dtsNanoseconds == time { return video.packets.popFirst() }
-        if heads[1]?.dtsNanoseconds == time { return audio.packets.popFirst() }
+        if heads[0]?.programDts == time { return video.packets.popFirst() }
+        if heads[1]?.programDts == time { return audio.packets.popFirst() }
         return data.packets.popFirst()
     }
 }

@@ -25,7 +25,7 @@ package final class InterleavingSink: PacketSink {
 
     /// Sets for how much media time, `bound`, the packets of one track are held back while the other track is awaited.
     /// `bound` must be longer than the encoder's delay.
-    package func wait(upTo bound: Duration) { interleaver.withLock { $0.bound = bound.inNanoseconds } }
+    package func wait(upTo bound: Duration) { interleaver.withLock { $0.bound = bound } }
 
     package func publish(_ packet: EncodedPacket) {
         interleaver.withLock { interleaver in

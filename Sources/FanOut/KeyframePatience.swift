@@ -10,16 +10,16 @@ internal import Media
 /// per minute, whatever the length of the GOP. For a receiver that shows no video before the keyframe, the first
 /// request is made at once.
 ///
-/// Times are monotonic nanoseconds. Only one thread at a time may use it.
+/// Only one thread at a time may use it.
 struct KeyframePatience: Sendable {
     private static let first = Duration.milliseconds(2500)
     private static let doublings = 4
     private static let memory = Duration.seconds(60)
 
-    private var waitingSince: Int64?
+    private var waitingSince: MonotonicInstant?
     /// After the request at `lastRequest`, the waiting time was 2.5 s, doubled this many times.
     private var level = 0
-    private var lastRequest: Int64 = 0
+    private var lastRequest = MonotonicInstant.distantPast
     /// The number of requests so far.
     private(set) var requests = 0
 
@@ -29,8 +29,8 @@ struct KeyframePatience: Sendable {
     /// Starts to wait for a keyframe at `now`. A wait that has already begun is not prolonged. `isUrgent` means that a
     /// receiver shows no video before the keyframe. The wait is then 2.5 s shorter, so the request is due at once if
     /// there was no recent request.
-    mutating func wait(from now: Int64, isUrgent: Bool = false) {
-        let start = isUrgent ? now - Self.first.inNanoseconds : now
+    mutating func wait(from now: MonotonicInstant, isUrgent: Bool = false) {
+        let start = isUrgent ? now - Self.first : now
         waitingSince = min(waitingSince ?? start, start)
     }
 
@@ -38,10 +38,10 @@ struct KeyframePatience: Sendable {
     mutating func stopWaiting() { waitingSince = nil }
 
     /// Whether the caller must request a keyframe now. If so, counts the request and starts the next wait.
-    mutating func isRequestDue(at now: Int64) -> Bool {
+    mutating func isRequestDue(at now: MonotonicInstant) -> Bool {
         guard let since = waitingSince else { return false }
-        let remembered = max(0, level - Int((now - lastRequest) / Self.memory.inNanoseconds))
-        guard now - since >= Self.first.inNanoseconds << remembered else { return false }
+        let remembered = max(0, level - Int((now - lastRequest) / Self.memory))
+        guard now - since >= Self.first * (1 << remembered) else { return false }
         (waitingSince, lastRequest) = (now, now)
         level = min(remembered + 1, Self.doublings)
         requests += 1

@@ -62,16 +62,15 @@ package struct PacketHistory: Sendable {
         if isKeyframe { keyframes.append(removed + kept.count) }
         kept.append(packet)
         bytes += packet.payload.count
-        trim(to: packet.dtsNanoseconds)
+        trim(to: packet.programDts)
     }
 
     /// Removes all packets, because the next packet does not continue the kept ones.
     package mutating func removeAll() { self = PacketHistory(limits: limits) }
 
-    private mutating func trim(to now: Int64) {
-        let oldest = now - limits.duration.inNanoseconds
-        while keyframes.count > 1, kept[keyframes[1] - removed].dtsNanoseconds <= oldest || bytes > limits.maximumBytes
-        {
+    private mutating func trim(to now: ProgramInstant) {
+        let oldest = now - limits.duration
+        while keyframes.count > 1, kept[keyframes[1] - removed].programDts <= oldest || bytes > limits.maximumBytes {
             removeFirstGOP()
         }
         if bytes > limits.maximumBytes || age > limits.longestGOP.inNanoseconds { removeAll() }

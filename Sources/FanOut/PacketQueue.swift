@@ -87,7 +87,7 @@ package final class PacketQueue: Sendable {
     package func push(_ packet: EncodedPacket) -> Outcome {
         let now = limits.takesBursts ? clock.now : nil
         return state.withLock { state in
-            if let now { state.ahead = state.pace.note(packet.dtsNanoseconds, at: now) }
+            if let now { state.ahead = state.pace.note(packet.programDts, at: now) }
             return state.push(packet)
         }
     }
@@ -281,22 +281,22 @@ extension PacketQueue.State {
 ///
 /// The packet with the largest lateness is the first packet of a burst.
 struct ArrivalPace {
-    /// The largest lateness is kept for at least this time, in nanoseconds, and for at most twice this time. No segment
-    /// is as long as this.
-    private static let window: Int64 = 30_000_000_000
-    /// The most, in nanoseconds, by which a packet counts as ahead of time. No burst is longer than this. A larger
-    /// difference comes from a pause of the sender.
-    private static let longest: Int64 = 20_000_000_000
+    /// The largest lateness is kept for at least this time, and for at most twice this time. No segment is as long as
+    /// this.
+    private static let window = Duration.seconds(30)
+    /// The most by which a packet counts as ahead of time. No burst is longer than this. A larger difference comes from
+    /// a pause of the sender.
+    private static let longest = Duration.seconds(20)
 
     private var (slowest, before): (Int64?, Int64?)
-    private var began: Int64 = 0
+    private var began = MonotonicInstant.distantPast
 
-    /// Records a packet with the media time `time` that arrives at `now`. Returns how far the packet is ahead of time.
-    /// All values are nanoseconds.
-    mutating func note(_ time: Int64, at now: Int64) -> Int64 {
-        let delay = now &- time
-        if slowest == nil || now &- began > Self.window { (before, slowest, began) = (slowest, delay, now) }
+    /// Records a packet with the media time `time` that arrives at `now`. Returns how far the packet is ahead of time,
+    /// in nanoseconds.
+    mutating func note(_ time: ProgramInstant, at now: MonotonicInstant) -> Int64 {
+        let delay = now.nanoseconds &- time.nanoseconds
+        if slowest == nil || now - began > Self.window { (before, slowest, began) = (slowest, delay, now) }
         slowest = max(slowest ?? delay, delay)
-        return min(Self.longest, max(slowest ?? delay, before ?? delay) &- delay)
+        return min(Self.longest.inNanoseconds, max(slowest ?? delay, before ?? delay) &- delay)
     }
 }

@@ -36,11 +36,11 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         var keyframes: (any KeyframeRequester)?
         /// Packets that wait for the next video frame.
         var waiting: [EncodedPacket] = []
-        /// Text marks that were not sent yet, sorted by `time`, in nanoseconds of program time. Either the program has
-        /// not reached their times, or nothing was published since they were set.
-        var marks: [(time: Int64, text: String)] = []
-        /// The latest decoding time of all published packets, in nanoseconds.
-        var newest = Int64.min
+        /// Text marks that were not sent yet, sorted by `time`. Either the program has not reached their times, or
+        /// nothing was published since they were set.
+        var marks: [(time: ProgramInstant, text: String)] = []
+        /// The latest decoding time of all published packets.
+        var newest = ProgramInstant.distantPast
     }
 
     /// The maximum number of waiting marks. An operator cannot set this many marks within an encoder's delay.
@@ -69,7 +69,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
 
     /// Forwards a keyframe request to the encoder. Without an encoder, nothing happens and the next keyframe comes at
     /// its regular time.
-    package func requestKeyframe(at programTime: Int64?) {
+    package func requestKeyframe(at programTime: ProgramInstant?) {
         state.withLock { $0.keyframes }?.requestKeyframe(at: programTime)
     }
 
@@ -92,12 +92,12 @@ package final class PacketStream: PacketSink, KeyframeRequester {
 
     /// Adds a consumer. It gets all packets of the history at once, from a keyframe on, and then all following packets,
     /// each packet once. Returns the presentation time of the consumer's first packet; nil if the history is empty.
-    package func joinReplay(_ consumer: any PacketConsumer) -> Int64? {
+    package func joinReplay(_ consumer: any PacketConsumer) -> ProgramInstant? {
         let (server, first) = state.withLock { state in
             state.consumers.append(consumer)
             // The lock is held while the consumer accepts the packets, for the same reason as in ``join(_:)``.
             let packets = state.history.packets
-            return (packets.isEmpty ? nil : consumer.accept(packets), packets.first?.ptsNanoseconds)
+            return (packets.isEmpty ? nil : consumer.accept(packets), packets.first?.programPts)
         }
         server?.wake()
         return first
@@ -106,11 +106,10 @@ package final class PacketStream: PacketSink, KeyframeRequester {
     /// Sets how many packets the history keeps for consumers that join later. May be called on any thread.
     package func keep(_ limits: PacketHistory.Limits) { state.withLock { $0.history.limits = limits } }
 
-    /// The latest decoding time of all published packets, in nanoseconds; nil before the first packet. May be called on
-    /// any thread.
-    package var newestTime: Int64? {
+    /// The latest decoding time of all published packets; nil before the first packet. May be called on any thread.
+    package var newestTime: ProgramInstant? {
         let newest = state.withLock { $0.newest }
-        return newest == .min ? nil : newest
+        return newest == .distantPast ? nil : newest
     }
 
     /// The packets of the current GOP, and the media time from its keyframe to the newest packet, in nanoseconds. May
@@ -125,11 +124,11 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         state.withLock { state in state.consumers.removeAll { $0 === consumer } }
     }
 
-    /// Adds a text mark at `time`, in nanoseconds of program time, for outputs that can carry text marks. They get the
-    /// mark before the first packet whose decoding time is `time` or later. A mark whose time has not come when the
-    /// program ends is sent after the last packet. If too many marks wait because nothing is published, the oldest
-    /// marks are dropped. May be called on any thread; returns at once.
-    package func mark(_ text: String, at time: Int64) {
+    /// Adds a text mark at `time` of the program, for outputs that can carry text marks. They get the mark before the
+    /// first packet whose decoding time is `time` or later. A mark whose time has not come when the program ends is
+    /// sent after the last packet. If too many marks wait because nothing is published, the oldest marks are dropped.
+    /// May be called on any thread; returns at once.
+    package func mark(_ text: String, at time: ProgramInstant) {
         state.withLock { state in
             if state.marks.count == Self.mostMarks { state.marks.removeFirst() }
             let index = state.marks.firstIndex { $0.time > time } ?? state.marks.endIndex
@@ -140,8 +139,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
     package func publish(_ packet: EncodedPacket) {
         let (packets, consumers) = state.withLock { state in
             if !state.streams.holds(packet) { state.streams = state.streams.updated(by: packet) }
-            if !state.marks.isEmpty { state.placeMarks(upTo: packet.dtsNanoseconds) }
-            state.newest = max(state.newest, packet.dtsNanoseconds)
+            if !state.marks.isEmpty { state.placeMarks(upTo: packet.programDts) }
+            state.newest = max(state.newest, packet.programDts)
             state.waiting.append(packet)
             let isDue = delivery == .immediate || packet.track == state.streams.leadingKind
             return isDue ? state.takeWaiting() : ([], [])
@@ -151,7 +150,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
 
     package func finish() {
         let (packets, consumers) = state.withLock { state in
-            state.placeMarks(upTo: .max)
+            state.placeMarks(upTo: .distantFuture)
             // The encoder retains the stream, and the stream the encoder. The stream releases the encoder here to break
             // this retain cycle.
             state.keyframes = nil
@@ -176,7 +175,7 @@ extension PacketStream.State {
     /// Places the marks with times up to `time` after the packets that were published so far. The time of a mark is
     /// never earlier than the time of these packets. Marks are not part of the stream's description, because no
     /// consumer has to prepare for them.
-    fileprivate mutating func placeMarks(upTo time: Int64) {
+    fileprivate mutating func placeMarks(upTo time: ProgramInstant) {
         let due = marks.prefix { $0.time <= time }
         for mark in due {
             newest = max(newest, mark.time)

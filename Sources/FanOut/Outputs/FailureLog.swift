@@ -5,7 +5,7 @@ internal import Media
 /// Decides which failed attempts of an output are logged: the first failure of each kind at each step, and then one
 /// failure a minute with the number of failures. When the output has stayed on air, this begins again.
 ///
-/// Times are monotonic nanoseconds. Only one thread at a time may use it.
+/// Only one thread at a time may use it.
 struct FailureLog: Sendable {
     /// How a failure is logged.
     enum Line: Equatable {
@@ -29,11 +29,11 @@ struct FailureLog: Sendable {
 
     private var sorts: Set<Sort> = []
     private var failures = 0
-    private var lastNamed: Int64 = 0
-    private var onAir: (attempt: Int, since: Int64)?
+    private var lastNamed = MonotonicInstant.distantPast
+    private var onAir: (attempt: Int, since: MonotonicInstant)?
 
     /// Records that the attempt went on air. Returns the number of failures since the output last stayed on air.
-    mutating func accepted(_ attempt: Int, at now: Int64) -> Int {
+    mutating func accepted(_ attempt: Int, at now: MonotonicInstant) -> Int {
         onAir = (attempt, now)
         return failures
     }
@@ -43,14 +43,14 @@ struct FailureLog: Sendable {
     mutating func forgetSorts() { sorts = [] }
 
     /// Records that the attempt failed, and returns how to log the failure.
-    mutating func note(_ failure: OutputFailure, of attempt: Int, at now: Int64) -> Line {
+    mutating func note(_ failure: OutputFailure, of attempt: Int, at now: MonotonicInstant) -> Line {
         if let onAir, onAir.attempt == attempt {
             self.onAir = nil
-            if now - onAir.since >= Self.stable.inNanoseconds { (sorts, failures) = ([], 0) }
+            if now - onAir.since >= Self.stable { (sorts, failures) = ([], 0) }
         }
         failures += 1
         let isNew = sorts.insert(Sort(kind: failure.kind, step: failure.step)).inserted
-        guard isNew || now - lastNamed >= Self.interval.inNanoseconds else { return .counted }
+        guard isNew || now - lastNamed >= Self.interval else { return .counted }
         lastNamed = now
         return isNew ? .named : .summed(failures)
     }

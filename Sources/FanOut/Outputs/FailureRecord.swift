@@ -8,8 +8,8 @@ struct FailureRecord: Sendable {
     /// What must happen after a failure.
     struct Verdict: Equatable {
         var endpoint: OutputEndpoint
-        /// When the next attempt must begin (monotonic nanoseconds).
-        var due: Int64
+        /// When the next attempt must begin.
+        var due: MonotonicInstant
         var isLast: Bool
     }
 
@@ -19,9 +19,9 @@ struct FailureRecord: Sendable {
     /// The number of consecutive failures in which the peer did not answer. Failures soon after the output went off air
     /// are not counted.
     private var unanswered = 0
-    /// When the output last went off air after at least ``Backoff/stableAfter`` on air, in monotonic nanoseconds. If it
-    /// was never on air for that long, this is the time when it first went off air. Nil if it was never on air.
-    private var lastLive: Int64?
+    /// When the output last went off air after at least ``Backoff/stableAfter`` on air. If it was never on air for that
+    /// long, this is the time when it first went off air. Nil if it was never on air.
+    private var lastLive: MonotonicInstant?
     /// The number of consecutive failures of any kind.
     private var total = 0
     private var atPrimary = 0
@@ -29,9 +29,8 @@ struct FailureRecord: Sendable {
     /// at the primary address.
     private var earlyLosses = 0
     private var hasJustFailedBack = false
-    /// For each endpoint that refused the stream, the moment (monotonic nanoseconds) before which the endpoint is not
-    /// tried again.
-    private var refusedUntil: [OutputEndpoint: Int64] = [:]
+    /// For each endpoint that refused the stream, the moment before which the endpoint is not tried again.
+    private var refusedUntil: [OutputEndpoint: MonotonicInstant] = [:]
 
     init(policy: RetryPolicy) { self.policy = policy }
 
@@ -53,14 +52,14 @@ struct FailureRecord: Sendable {
     /// Records that the output was on air for `liveFor`, until `now`. If this time was short, ``lastLive`` changes only
     /// if the output was on air for the first time, which shows that the address is right. If every short time counted,
     /// a server that accepts the stream and then crashes would always be tried after the shortest wait.
-    mutating func wasLive(for liveFor: Duration, at now: Int64) {
+    mutating func wasLive(for liveFor: Duration, at now: MonotonicInstant) {
         if liveFor >= policy.backoff.stableAfter || liveFor > .zero && lastLive == nil { lastLive = now }
     }
 
     /// Records that an attempt at `endpoint` failed at `now`, after it had been on air for `liveFor`. Returns what must
     /// happen next. `jitter` in 0..<1 varies the wait.
     mutating func note(
-        _ failure: OutputFailure, at endpoint: OutputEndpoint, now: Int64, liveFor: Duration, jitter: Double
+        _ failure: OutputFailure, at endpoint: OutputEndpoint, now: MonotonicInstant, liveFor: Duration, jitter: Double
     ) -> Verdict {
         let wasStable = failure.kind == .lost && liveFor >= policy.backoff.stableAfter
         let wasSteady = liveFor >= policy.backoff.resetAfter
@@ -75,7 +74,7 @@ struct FailureRecord: Sendable {
             endpoint == .backup ? (.backup, .primary) : (.primary, .backup)
         let inRow = failure.kind == .unreachable ? unanswered : answered
         let wait = policy.backoff.delay(afterFailure: max(1, inRow), kind: failure.kind, past: past, jitter: jitter)
-        let again = now + wait.inNanoseconds
+        let again = now + wait
         refusedUntil[same] = failure.kind == .refused ? again : nil
         let isLast = policy.attemptLimit.map { total > $0 } ?? false
         guard endpoint == .backup || usesBackup else { return Verdict(endpoint: same, due: again, isLast: isLast) }
@@ -84,14 +83,14 @@ struct FailureRecord: Sendable {
         let short =
             failure.kind == .unreachable
             ? wait : policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)
-        let elsewhere = max(now + short.inNanoseconds, refusedUntil[other] ?? 0)
+        let elsewhere = max(now + short, refusedUntil[other] ?? .distantPast)
         let goesElsewhere = elsewhere <= again || failure.kind != .refused && refusedUntil[other] == nil
         return Verdict(endpoint: goesElsewhere ? other : same, due: goesElsewhere ? elsewhere : again, isLast: isLast)
     }
 
-    private func past(at now: Int64) -> Backoff.Past {
+    private func past(at now: MonotonicInstant) -> Backoff.Past {
         guard let lastLive else { return .neverLive }
-        return now - lastLive < policy.backoff.quickFor.inNanoseconds ? .justLost : .lostBefore
+        return now - lastLive < policy.backoff.quickFor ? .justLost : .lostBefore
     }
 
     /// Whether the primary address has failed often enough to use the backup as well. Attempts then alternate between

@@ -49,11 +49,11 @@ package protocol OutputAttempt: AnyObject, Sendable {
     /// once, before ``start()``.
     var server: any PacketServer { get }
     /// Sends the queued packets, ends the session by the protocol's rules and then reports `drained`. If this is not
-    /// complete at `deadline` (monotonic nanoseconds), the caller ends the attempt by ``abandon()``. A call before
-    /// ``goLive()`` means that the program is over. An attempt that waits for receivers must then end. An attempt that
-    /// is still connecting must continue to connect; this method is called again when it is live. The attempt tells
-    /// viewers `reason` if the protocol can express it.
-    func drain(until deadline: Int64, reason: EndReason)
+    /// complete at `deadline`, the caller ends the attempt by ``abandon()``. A call before ``goLive()`` means that the
+    /// program is over. An attempt that waits for receivers must then end. An attempt that is still connecting must
+    /// continue to connect; this method is called again when it is live. The attempt tells viewers `reason` if the
+    /// protocol can express it.
+    func drain(until deadline: MonotonicInstant, reason: EndReason)
     /// Ends the attempt at once, without the protocol's teardown. The attempt reports no event afterwards.
     func abandon()
     /// How much the attempt has sent so far.

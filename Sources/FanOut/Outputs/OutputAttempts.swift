@@ -55,9 +55,8 @@ struct OutputAttempts {
     var failures = FailureLog()
     /// Closures to call when the output has ended.
     var completions: [@Sendable () -> Void] = []
-    /// Why the output must end, and by when (monotonic nanoseconds). The deadline is 0 until a caller asks the output
-    /// to end.
-    var end = (reason: EndReason.interrupted, deadline: Int64(0))
+    /// Why the output must end, and by when. The deadline is nil until a caller asks the output to end.
+    var end = (reason: EndReason.interrupted, deadline: MonotonicInstant?.none)
     /// The endpoints at which the output was on air.
     private(set) var aired: Set<OutputEndpoint> = []
     /// The number of targets whose ``OutputTarget/conclude(_:)`` has not completed yet.
@@ -139,7 +138,7 @@ extension OutputAttempts {
     /// the output missed while it was off air; nil if no attempt is connecting. `missed` is nil if the output is on air
     /// for the first time. It is also nil if the output still waits for a keyframe; ``tookKeyframe()`` returns the
     /// missed packets then.
-    mutating func goLive(at now: Int64) -> (lane: OutputLane, missed: DropCounts?)? {
+    mutating func goLive(at now: MonotonicInstant) -> (lane: OutputLane, missed: DropCounts?)? {
         guard case .connecting(let lane, _) = phase else { return nil }
         phase = .live(lane, nil)
         aired.insert(lane.endpoint)
@@ -160,7 +159,7 @@ extension OutputAttempts {
 
     /// Compares the drop counts of the output on air with the earlier ones, and returns what to log about new drops.
     /// Called after a drop and at each keyframe.
-    mutating func noteDrops(at now: Int64) -> DropLog.Event? {
+    mutating func noteDrops(at now: MonotonicInstant) -> DropLog.Event? {
         guard case .live = phase else { return nil }
         return drops.note(queueDrops, at: now)
     }
@@ -184,7 +183,7 @@ extension OutputAttempts {
 
     /// Records that the candidate's peer accepted the stream at `now`. The candidate will take over at the next
     /// keyframe.
-    mutating func arrangeChange(at now: Int64) {
+    mutating func arrangeChange(at now: MonotonicInstant) {
         guard case .live(let lane, .connecting(let next)) = phase else { return }
         phase = .live(lane, .ready(next))
         keyframes.wait(from: now)
@@ -192,7 +191,7 @@ extension OutputAttempts {
 
     /// Lets the candidate replace the attempt on air if the candidate is ready. Called at a keyframe, at the moment
     /// `now`. The state machine changes its state under the same lock, so that no other event can come in between.
-    mutating func change(at now: Int64) -> Change? {
+    mutating func change(at now: MonotonicInstant) -> Change? {
         guard case .live(let old, .ready(let next)) = phase, machine.candidate?.attempt == next.number else {
             return nil
         }

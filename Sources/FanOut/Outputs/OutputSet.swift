@@ -197,7 +197,7 @@ package final class OutputSet: Sendable {
     private func leave(_ output: OutputSupervisor) {
         stream(of: output.rendition)?.remove(output)
         output.leave { [weak self] in self?.startHeld() }
-        output.finish(deadline: clock.now + Self.teardown.inNanoseconds) { [weak self] in
+        output.finish(deadline: clock.now + Self.teardown) { [weak self] in
             self?.left(output)
         }
     }
@@ -247,9 +247,9 @@ package final class OutputSet: Sendable {
         }
     }
 
-    /// Ends all outputs cleanly because no packets follow, by `deadline` (monotonic nanoseconds) at the latest.
-    /// `reason` says why. For each output, the call enters `group`, and leaves the group when that output has ended.
-    package func finish(deadline: Int64, reason: EndReason, in group: DispatchGroup) {
+    /// Ends all outputs cleanly because no packets follow, by `deadline` at the latest. `reason` says why. For each
+    /// output, the call enters `group`, and leaves the group when that output has ended.
+    package func finish(deadline: MonotonicInstant, reason: EndReason, in group: DispatchGroup) {
         let outputs = state.withLock { state in
             state.isOver = true
             return state.outputs + state.leaving

@@ -10,17 +10,15 @@ package enum OutputState: Sendable, Equatable {
     case connecting(attempt: Int)
     /// The output listens, but no receiver is connected. This is no failure and may last for any time.
     case waiting
-    /// The peer accepted the stream, and the output has been on air since `since` (monotonic nanoseconds).
-    case live(since: Int64)
+    /// The peer accepted the stream, and the output has been on air since `since`.
+    case live(since: MonotonicInstant)
     /// The program is over, or the output was removed. The output sends its queued packets, but not longer than until
-    /// `deadline` (monotonic nanoseconds).
-    case draining(deadline: Int64)
-    /// The last attempt failed because of `cause`. The output waits until `until` (monotonic nanoseconds) before the
-    /// next attempt.
-    case backingOff(until: Int64, cause: OutputFailure)
-    /// The peer refused the stream permanently because of `cause`. The output tries again only rarely, next at `until`
-    /// (monotonic nanoseconds).
-    case refused(until: Int64, cause: OutputFailure)
+    /// `deadline`.
+    case draining(deadline: MonotonicInstant)
+    /// The last attempt failed because of `cause`. The output waits until `until` before the next attempt.
+    case backingOff(until: MonotonicInstant, cause: OutputFailure)
+    /// The peer refused the stream permanently because of `cause`. The output tries again only rarely, next at `until`.
+    case refused(until: MonotonicInstant, cause: OutputFailure)
     /// The maximum number of attempts failed. The output makes no attempt until an operator asks for one.
     case givenUp(cause: OutputFailure)
     /// An operator took the output off air. The output stays off air until an operator resumes it.

@@ -4,12 +4,12 @@ internal import Media
 
 // The candidate: a second attempt while another attempt is on air.
 extension OutputStateMachine {
-    /// The maximum number of redirections within ``redirectionMemory`` (nanoseconds). Further requests are ignored,
-    /// because some servers redirect an output back and forth.
+    /// The maximum number of redirections within ``redirectionMemory``. Further requests are ignored, because some
+    /// servers redirect an output back and forth.
     private static let redirectionLimit = 3
-    private static let redirectionMemory: Int64 = 30_000_000_000
+    private static let redirectionMemory = Duration.seconds(30)
 
-    mutating func redirect(_ attempt: Int, at now: Int64) -> [Action] {
+    mutating func redirect(_ attempt: Int, at now: MonotonicInstant) -> [Action] {
         redirections.removeAll { now - $0 >= Self.redirectionMemory }
         guard redirections.count < Self.redirectionLimit else { return [] }
         redirections.append(now)
@@ -31,13 +31,13 @@ extension OutputStateMachine {
         return [.begin(attempt: attempts, at: endpoint)]
     }
 
-    mutating func candidateAccepted(at now: Int64) -> [Action] {
+    mutating func candidateAccepted(at now: MonotonicInstant) -> [Action] {
         guard let next = candidate, next.liveSince == nil else { return [] }
         candidate?.liveSince = now
         return [.handOver(to: next.attempt)]
     }
 
-    mutating func handedOver(_ attempt: Int, at now: Int64) -> [Action] {
+    mutating func handedOver(_ attempt: Int, at now: MonotonicInstant) -> [Action] {
         guard var next = candidate, next.attempt == attempt, next.liveSince != nil, case .live = state else {
             return []
         }

@@ -18,34 +18,34 @@ package import Media
 /// to which the server redirects the output, or the primary address while the output is on air at its backup. The
 /// candidate takes over at a keyframe, or is removed.
 package struct OutputStateMachine: Sendable {
-    /// An event that the state machine handles. Times are monotonic nanoseconds.
+    /// An event that the state machine handles.
     package enum Event: Sendable, Equatable {
         /// The output must start.
         case start
         /// The peer of this attempt accepted the stream.
-        case accepted(attempt: Int, at: Int64)
+        case accepted(attempt: Int, at: MonotonicInstant)
         /// The attempt listens, but no receiver is connected.
         case awaitsCallers(attempt: Int)
         /// The attempt failed and has ended.
-        case failed(attempt: Int, OutputFailure, at: Int64)
+        case failed(attempt: Int, OutputFailure, at: MonotonicInstant)
         /// The wait before the next attempt is over, and the attempt with this number must begin.
         case retryDue(attempt: Int)
         /// The server asks the output to publish again at another address. The owner has checked that the output can
         /// use this address.
-        case reconnectRequested(attempt: Int, at: Int64)
+        case reconnectRequested(attempt: Int, at: MonotonicInstant)
         /// The primary address must be probed now, unless another probe was scheduled after the one with this number.
         case primaryDue(probe: Int)
         /// At a keyframe, the candidate with this attempt number replaced the attempt on air: the candidate gets all
         /// new packets from now on.
-        case handedOver(attempt: Int, at: Int64)
+        case handedOver(attempt: Int, at: MonotonicInstant)
         /// An operator asks the output to try at once.
         case retryNow
         /// An operator takes the output off air.
-        case pause(at: Int64)
+        case pause(at: MonotonicInstant)
         /// An operator puts the output on air again.
         case resume
         /// The program is over or the output was removed, and the output must end cleanly by `deadline`.
-        case finish(deadline: Int64)
+        case finish(deadline: MonotonicInstant)
         /// The attempt has sent all queued packets and closed its session.
         case drained(attempt: Int)
         /// The deadline of `finish` has passed.
@@ -67,7 +67,7 @@ package struct OutputStateMachine: Sendable {
         /// Accept packets again, after `close`.
         case open
         /// Let the attempt send the queued packets and close its session by `deadline`.
-        case drain(attempt: Int, deadline: Int64)
+        case drain(attempt: Int, deadline: MonotonicInstant)
         /// Let the attempt send the rest of its queue and close its session while the next attempt already runs.
         case retire(attempt: Int)
         /// End the attempt at once, without a clean end, and remove it.
@@ -78,11 +78,11 @@ package struct OutputStateMachine: Sendable {
         /// rest of its queue. Send the event `handedOver` at that keyframe.
         case handOver(to: Int)
         /// Send the event `retryDue(attempt)` at the time `until`.
-        case wait(until: Int64, attempt: Int)
+        case wait(until: MonotonicInstant, attempt: Int)
         /// Send the event `primaryDue(probe:)` with this number when the time `after` has passed.
         case probe(after: Duration, number: Int)
         /// Send the event `deadlinePassed` at the time `deadline`.
-        case watch(deadline: Int64)
+        case watch(deadline: MonotonicInstant)
         /// The output has ended. No action follows.
         case ended
     }
@@ -93,7 +93,7 @@ package struct OutputStateMachine: Sendable {
         /// Whether the output must later return from this address to its primary address. True for the backup, and for
         /// an address to which the backup's server redirected the output.
         var isAway: Bool
-        var liveSince: Int64?
+        var liveSince: MonotonicInstant?
     }
 
     /// The output's state.
@@ -116,8 +116,8 @@ package struct OutputStateMachine: Sendable {
     /// candidate ran.
     var hasUnmetRedirection = false
     var probes = 0
-    /// The times of the server's recent requests to publish at another address, in monotonic nanoseconds.
-    var redirections: [Int64] = []
+    /// The times of the server's recent requests to publish at another address.
+    var redirections: [MonotonicInstant] = []
 
     /// Creates the state machine of an output that has not been started. `policy` says when it tries again.
     package init(policy: RetryPolicy = RetryPolicy()) { record = FailureRecord(policy: policy) }
@@ -154,7 +154,7 @@ package struct OutputStateMachine: Sendable {
         return [.begin(attempt: attempts, at: nextEndpoint)]
     }
 
-    private mutating func accepted(_ attempt: Int, at now: Int64) -> [Action] {
+    private mutating func accepted(_ attempt: Int, at now: MonotonicInstant) -> [Action] {
         if candidate?.attempt == attempt { return candidateAccepted(at: now) }
         guard let connection = current, connection.attempt == attempt else { return [] }
         guard connection.liveSince == nil else {
@@ -181,7 +181,9 @@ package struct OutputStateMachine: Sendable {
         return []
     }
 
-    private mutating func failed(_ attempt: Int, _ failure: OutputFailure, at now: Int64, jitter: Double) -> [Action] {
+    private mutating func failed(
+        _ attempt: Int, _ failure: OutputFailure, at now: MonotonicInstant, jitter: Double
+    ) -> [Action] {
         if candidate?.attempt == attempt { return candidateFailed(failure) }
         guard let connection = current, connection.attempt == attempt else { return [] }
         current = nil
@@ -190,7 +192,7 @@ package struct OutputStateMachine: Sendable {
             state = .stopped
             return [.abandon(attempt: attempt), .ended]
         }
-        let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
+        let liveFor = connection.liveSince.map { now - $0 } ?? .zero
         // A permanent refusal by a redirected address says nothing about the output's own addresses. So it counts here
         // as a rejection that is not permanent, after which the next attempt comes soon.
         let isForeign = connection.endpoint == .redirected && failure.kind == .refused
@@ -235,9 +237,9 @@ package struct OutputStateMachine: Sendable {
     }
 
     /// Records how long the attempt was on air. Called when an attempt on air ends without a failure.
-    mutating func noteLive(until now: Int64) {
+    mutating func noteLive(until now: MonotonicInstant) {
         guard let since = current?.liveSince else { return }
-        record.wasLive(for: .nanoseconds(now - since), at: now)
+        record.wasLive(for: now - since, at: now)
     }
 
     mutating func stop() -> [Action] {
@@ -261,7 +263,7 @@ extension OutputStateMachine {
         }
     }
 
-    private mutating func pause(at now: Int64) -> [Action] {
+    private mutating func pause(at now: MonotonicInstant) -> [Action] {
         switch state {
         case .paused, .draining, .stopped: return []
         default: break
@@ -286,7 +288,7 @@ extension OutputStateMachine {
 
     /// Ends the output cleanly. If the output was never on air and an attempt is connecting, this attempt may continue
     /// until the deadline, unless it only waits for receivers. In every other state off air, the output ends at once.
-    private mutating func finish(_ deadline: Int64) -> [Action] {
+    private mutating func finish(_ deadline: MonotonicInstant) -> [Action] {
         let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
         switch (state, current) {
         case (.live, let connection?), (.waiting, let connection?):

@@ -43,9 +43,9 @@ extension OutputSupervisor {
         case .promote: log(state.withLock { $0.promote() })
         case .handOver: state.withLock { $0.arrangeChange(at: clock.now) }
         case .wait(let until, let attempt):
-            post(.retryDue(attempt: attempt), after: .nanoseconds(until - clock.now))
+            post(.retryDue(attempt: attempt), after: until - clock.now)
         case .probe(let wait, let number): post(.primaryDue(probe: number), after: wait)
-        case .watch(let deadline): post(.deadlinePassed, after: .nanoseconds(deadline - clock.now))
+        case .watch(let deadline): post(.deadlinePassed, after: deadline - clock.now)
         case .ended: ended()
         }
     }
@@ -100,7 +100,7 @@ extension OutputSupervisor {
     }
 
     private func retire(_ lane: OutputLane) {
-        lane.attempt.drain(until: clock.now + Self.retirement.inNanoseconds, reason: .interrupted)
+        lane.attempt.drain(until: clock.now + Self.retirement, reason: .interrupted)
         timers.after(Self.retirement, on: queue) { [weak self] in self?.finishLane(lane.number) }
     }
 
@@ -117,12 +117,12 @@ extension OutputSupervisor {
     }
 
     private func ended() {
-        let (event, wait, targets) = state.withLock { lanes -> (DropLog.Event?, Int64, [any OutputTarget]) in
+        let (event, wait, targets) = state.withLock { lanes -> (DropLog.Event?, Duration, [any OutputTarget]) in
             // The state machine returns the action `ended` again if it is told twice to end, but the output must end
             // only once.
-            if case .ended = lanes.phase { return (nil, 0, []) }
-            let wait = lanes.end.deadline - clock.now
-            let isConcluded = lanes.end.reason == .programOver && wait > 0
+            if case .ended = lanes.phase { return (nil, .zero, []) }
+            let wait = lanes.end.deadline.map { $0 - clock.now } ?? .zero
+            let isConcluded = lanes.end.reason == .programOver && wait > .zero
             let targets = [OutputEndpoint.primary, .backup].filter { isConcluded && lanes.aired.contains($0) }
                 .map { target(at: $0, lanes) }
             lanes.concluding += targets.count
@@ -130,7 +130,7 @@ extension OutputSupervisor {
         }
         log(event)
         guard !targets.isEmpty else { return completeIfOver() }
-        timers.after(.nanoseconds(wait), on: queue) { [weak self] in self?.concluded { $0 = 0 } }
+        timers.after(wait, on: queue) { [weak self] in self?.concluded { $0 = 0 } }
         for target in targets {
             target.conclude { failure in
                 if let failure { self.logger.warning("\(failure)", metadata: ["cause": "\(failure.kind.rawValue)"]) }
@@ -246,7 +246,7 @@ extension OutputSupervisor {
         logger.notice("frames were missed off air", metadata: missed.metadata)
     }
 
-    private func logFailure(_ failure: OutputFailure, of attempt: Int, at now: Int64) {
+    private func logFailure(_ failure: OutputFailure, of attempt: Int, at now: MonotonicInstant) {
         let (line, state) = state.withLock { lanes in
             (lanes.failures.note(failure, of: attempt, at: now), lanes.machine.state)
         }
@@ -258,7 +258,7 @@ extension OutputSupervisor {
         }
     }
 
-    private func logOnAir(_ lane: OutputLane, _ now: Int64, level: Logger.Level) {
+    private func logOnAir(_ lane: OutputLane, _ now: MonotonicInstant, level: Logger.Level) {
         let failures = state.withLock { $0.failures.accepted(lane.number, at: now) }
         var metadata: Logger.Metadata = ["attempt": "\(lane.number)"]
         if failures > 0 { metadata["failures"] = "\(failures)" }

@@ -149,19 +149,18 @@ package final class OutputSupervisor: PacketConsumer {
         logger.log(level: level, "asks for a keyframe", metadata: ["keyframes_requested": "\(number)"])
     }
 
-    package func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {
+    package func finish(deadline: MonotonicInstant, completion: @escaping @Sendable () -> Void) {
         finish(deadline: deadline, reason: .interrupted, completion: completion)
     }
 
-    /// Ends the output cleanly because no packets follow, by `deadline` (monotonic nanoseconds) at the latest. `reason`
-    /// says why. When the output has ended, `completion` is called once, on any thread.
-    package func finish(deadline: Int64, reason: EndReason, completion: @escaping @Sendable () -> Void) {
+    /// Ends the output cleanly because no packets follow, by `deadline` at the latest. `reason` says why. When the
+    /// output has ended, `completion` is called once, on any thread.
+    package func finish(deadline: MonotonicInstant, reason: EndReason, completion: @escaping @Sendable () -> Void) {
         state.withLock { lanes in
             lanes.completions.append(completion)
             // If the output was already asked to end, for example because it was removed, the reason that was given
             // then stays.
-            let isFirst = lanes.end.deadline == 0
-            lanes.end = isFirst ? (reason, deadline) : (lanes.end.reason, min(lanes.end.deadline, deadline))
+            lanes.end = lanes.end.deadline.map { (lanes.end.reason, min($0, deadline)) } ?? (reason, deadline)
         }
         post(.finish(deadline: deadline))
     }
@@ -181,7 +180,7 @@ package final class OutputSupervisor: PacketConsumer {
             attempts: machine.attempts, queue: lanes.queueStatus,
             details: lanes.current?.attempt.progress.details ?? OutputDetails(), wasLive: machine.connections > 0,
             endpoint: machine.endpoint, keyframesRequested: lanes.keyframes.requests, origin: origin)
-        status.queue.boundMilliseconds = limits.maximumDuration.inNanoseconds / 1_000_000
+        status.queue.boundMilliseconds = limits.maximumDuration.inMilliseconds
         status.rendition = rendition
         status.roundTripSeconds = status.details.roundTripMilliseconds.map { $0 / 1000 }
         (status.cause, status.failures) = (machine.lastFailure?.kind, machine.record.failuresInRow)
@@ -192,10 +191,10 @@ package final class OutputSupervisor: PacketConsumer {
             status.detail = [lanes.step, machine.lastFailure?.description].compactMap(\.self).first
         case .waiting: (status.detail, status.cause, status.hint) = (OutputState.waitingWords, nil, nil)
         case .live(let since):
-            (status.liveSeconds, status.cause, status.hint) = (Double(clock.now - since) / 1e9, nil, nil)
+            (status.liveSeconds, status.cause, status.hint) = ((clock.now - since).inSeconds, nil, nil)
         case .backingOff(let until, let cause), .refused(let until, let cause):
             status.detail = cause.description
-            status.nextAttemptSeconds = max(0, Double(until - clock.now) / 1e9)
+            status.nextAttemptSeconds = max(0, (until - clock.now).inSeconds)
         case .givenUp(let cause): status.detail = cause.description
         case .paused: break
         default: status.detail = machine.lastFailure?.description
