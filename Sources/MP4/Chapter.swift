@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Media
+
 /// A chapter of a file: a time with a name.
 package struct Chapter: Sendable, Equatable {
-    /// The time at which the chapter begins, in nanoseconds since the file's first frame.
-    package var start: Int64
+    /// The time at which the chapter begins, since the file's first frame.
+    package var start: Timestamp
     /// The chapter's name.
     package var title: String
 
-    package init(start: Int64, title: String) { (self.start, self.title) = (start, title) }
+    package init(start: Timestamp, title: String) { (self.start, self.title) = (start, title) }
 
     /// The maximum number of chapters in a file.
     package static let most = 255
@@ -22,7 +24,7 @@ package struct Chapter: Sendable, Equatable {
             box.u32(0)
             box.u8(UInt8(clamping: chapters.count))
             for chapter in chapters.prefix(most) {
-                box.u64(UInt64(clamping: chapter.start / 100))
+                box.u64(UInt64(clamping: chapter.start.nanoseconds / 100))
                 let title = cut(chapter.title)
                 box.u8(UInt8(clamping: title.count))
                 box.raw(title)

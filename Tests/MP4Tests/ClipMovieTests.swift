@@ -137,7 +137,7 @@ import Testing
         let table = try tracks[1].body.first("mdia").first("minf").first("stbl")
         let times = try SampleTableReader.table(table, kind: .audio).durations.runs.map(\.value)
         #expect(times == [200, 100])
-        let text = ChapterTrack.sample(Chapter(start: 0, title: "\u{DC}b"))
+        let text = ChapterTrack.sample(Chapter(start: .zero, title: "\u{DC}b"))
         #expect(text == [0, 3, 0xC3, 0x9C, 0x62, 0, 0, 0, 12] + Array("encd".utf8) + [0, 0, 1, 0])
     }
 }

@@ -44,9 +44,9 @@ struct FragmentMapTests {
         try map.extend(Memory(bytes: head + one + two))
         #expect(map.fragments.count == 2 && map.duration == 200_000_000)
         let second = map.fragments[1]
-        #expect(second.start == 100_000_000 && !second.beginsWithKeyframe)
+        #expect(second.start == Timestamp(nanoseconds: 100_000_000) && !second.beginsWithKeyframe)
         let start = Int64(head.count + one.count + two.count - 20)
-        #expect(second.keyframe == .init(bytes: start..<start + 10, time: 133_333_333))
+        #expect(second.keyframe == .init(bytes: start..<start + 10, time: Timestamp(nanoseconds: 133_333_333)))
         #expect(map.fragments[0].beginsWithKeyframe)
     }
 

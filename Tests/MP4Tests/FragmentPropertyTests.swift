@@ -203,7 +203,9 @@ struct FragmentPropertyTests {
             #expect(map.end <= size && (0...2 * year).contains(map.duration))
             for fragment in map.fragments {
                 let isInside = fragment.keyframe.map { $0.bytes.clamped(to: fragment.bytes) == $0.bytes } ?? true
-                #expect(isInside && (0...year).contains(fragment.start) && (0...year).contains(fragment.duration))
+                #expect(
+                    isInside && (0...year).contains(fragment.start.nanoseconds)
+                        && (0...year).contains(fragment.duration))
             }
         }
     }

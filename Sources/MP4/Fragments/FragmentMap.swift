@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 /// The positions and times of all fragments in a file. The fragments follow the head of the file without a gap. A
 /// closed file also has them, inside its single `mdat`.
@@ -12,9 +12,9 @@ package struct FragmentMap: Sendable {
     package struct Fragment: Sendable, Equatable {
         /// The byte range of the fragment in the file.
         package var bytes: Range<Int64>
-        /// The presentation time of the fragment's first frame, in nanoseconds since the file's first frame. If the
-        /// fragment has no frames, it is the time of its first audio.
-        package var start: Int64
+        /// The presentation time of the fragment's first frame, since the file's first frame. If the fragment has no
+        /// frames, it is the time of its first audio.
+        package var start: Timestamp
         /// The total duration in nanoseconds of the samples of the track that determines ``start``.
         package var duration: Int64
         /// The number of frames in the fragment.
@@ -27,7 +27,7 @@ package struct FragmentMap: Sendable {
         package var keyframe: Keyframe?
 
         package init(
-            bytes: Range<Int64>, start: Int64, duration: Int64, frames: Int, beginsWithKeyframe: Bool,
+            bytes: Range<Int64>, start: Timestamp, duration: Int64, frames: Int, beginsWithKeyframe: Bool,
             keyframe: Keyframe?
         ) {
             (self.bytes, self.start, self.duration, self.frames) = (bytes, start, duration, frames)
@@ -38,9 +38,9 @@ package struct FragmentMap: Sendable {
     /// The byte range of a keyframe in the file, and its presentation time.
     package struct Keyframe: Sendable, Equatable {
         package var bytes: Range<Int64>
-        package var time: Int64
+        package var time: Timestamp
 
-        package init(bytes: Range<Int64>, time: Int64) { (self.bytes, self.time) = (bytes, time) }
+        package init(bytes: Range<Int64>, time: Timestamp) { (self.bytes, self.time) = (bytes, time) }
     }
 
     /// The contents of the `moov` except for the samples.
@@ -55,8 +55,8 @@ package struct FragmentMap: Sendable {
     private static let headSize = Int64(MovieBox.headSize)
     private static let movieLimit: Int64 = 1 << 20
     private static let fragmentLimit: Int64 = 16 << 20
-    /// The longest time that is accepted: a year, in nanoseconds.
-    private static let longest = TrackFacts.longestTime * 1_000_000_000
+    /// The longest time that is accepted: a year.
+    private static let longest = Duration.seconds(TrackFacts.longestTime)
 
     /// Reads the map of the file `source`. Throws ``MP4Failure`` if relay did not write the head of the file or the
     /// head is incomplete, and rethrows the errors of `source`.
@@ -91,7 +91,7 @@ package struct FragmentMap: Sendable {
     package var frames: Int { fragments.reduce(0) { $0 + $1.frames } }
 
     /// The duration of the file so far, in nanoseconds.
-    package var duration: Int64 { fragments.lazy.map { $0.start + $0.duration }.max() ?? 0 }
+    package var duration: Int64 { fragments.lazy.map { $0.start.nanoseconds + $0.duration }.max() ?? 0 }
 
     private static func length(
         of type: String, at offset: Int64, in source: some ByteSource, size: Int64
@@ -133,15 +133,16 @@ package struct FragmentMap: Sendable {
             let length = run.samples.reduce(Int64(0)) { $0 + Int64($1.duration) }
             let start = first.decodeTime + Int64(first.compositionOffset) - track.mediaTime
             found = Fragment(
-                bytes: 0..<0, start: max(0, base.rescale(start, to: .nanoseconds)),
+                bytes: 0..<0, start: max(.zero, Timestamp(start, in: base)),
                 duration: base.rescale(length, to: .nanoseconds), frames: track.kind == .video ? run.samples.count : 0,
                 beginsWithKeyframe: first.isSync && (track.kind == .video || !hasVideo),
                 keyframe: track.kind == .video ? Self.keyframe(of: run, track, at: offset) : nil)
         }
         // Times of more than a year are refused: no real file is that long, and the sum of several accepted times
         // cannot overflow.
-        guard let found, found.start <= Self.longest, found.duration <= Self.longest,
-            (found.keyframe?.time ?? 0) <= Self.longest
+        let latest = Timestamp.zero + Self.longest
+        guard let found, found.start <= latest, found.duration <= Self.longest.inNanoseconds,
+            (found.keyframe?.time ?? .zero) <= latest
         else { return nil }
         return found
     }
@@ -155,7 +156,7 @@ package struct FragmentMap: Sendable {
                 let time = sample.decodeTime + Int64(sample.compositionOffset) - track.mediaTime
                 let base = TimeBase(1, Int32(clamping: track.timescale))
                 return Keyframe(
-                    bytes: place..<place + Int64(sample.size), time: max(0, base.rescale(time, to: .nanoseconds)))
+                    bytes: place..<place + Int64(sample.size), time: max(.zero, Timestamp(time, in: base)))
             }
             place += Int64(sample.size)
         }

@@ -56,10 +56,9 @@ package struct FragmentedClip {
     /// The limit for the bytes of a fragment's frames, not counting the last frame. It is needed because the size field
     /// of an `mdat` has only 32 bits.
     private static let most: Int64 = 256 << 20
-    /// The time in seconds after which a fragment ends even without a keyframe. Files with open GOPs or intra refresh
-    /// have few keyframes. A player that plays a file while it is being received must wait for each fragment to be
-    /// complete.
-    private static let longest: Int64 = 10
+    /// The time after which a fragment ends even without a keyframe. Files with open GOPs or intra refresh have few
+    /// keyframes. A player that plays a file while it is being received must wait for each fragment to be complete.
+    private static let longest = Duration.seconds(10)
 
     /// The bytes before the first fragment, which a player needs first.
     package let head: [UInt8]
@@ -107,7 +106,7 @@ package struct FragmentedClip {
     package var tail: [UInt8] { index.encode() }
 
     private static func end(of video: Track) -> Int {
-        let latest = video.samples[video.next].dts + longest * Int64(video.layout.timescale)
+        let latest = video.samples[video.next].dts + video.base.ticks(longest)
         var bytes: Int64 = 0
         for index in video.next..<video.samples.count {
             let sample = video.samples[index]
