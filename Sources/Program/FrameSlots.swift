@@ -58,9 +58,9 @@ package struct FrameSlots: Sendable {
         length = frameRate.timeBase.rescale(1, to: .nanoseconds)
     }
 
-    /// Returns the program frame for a source's frame that is due at `position` in program time; nil if the frame must
+    /// Returns the program frame for a source's frame that is due at `position`; nil if the frame must
     /// be dropped. Must be called for all frames in presentation order.
-    package mutating func take(_ position: Timestamp) -> FrameIndex? {
+    package mutating func take(_ position: ProgramInstant) -> FrameIndex? {
         guard let last else {
             (self.last, isNewReference) = (frameRate.frame(at: position), false)
             return self.last

@@ -12,7 +12,7 @@ struct LiveFrames {
         let frame: VideoFrame
         /// When the frame is due on our clock; nil if it was already chosen before, if it is shown before it is due, or
         /// if its source is not live.
-        let newlyDue: Timestamp?
+        let newlyDue: MonotonicInstant?
     }
 
     private var waiting: [VideoFrame] = []
@@ -30,7 +30,7 @@ struct LiveFrames {
     private(set) var late = 0
     /// `last` is when the newest frame that the program has reached was due. `interval` is the time between the due
     /// times of the previous frame and of this frame.
-    private var rhythm: (last: Timestamp, interval: Duration)?
+    private var rhythm: (last: MonotonicInstant, interval: Duration)?
 
     init(frameRate: FrameRate) { slots = FrameSlots(frameRate: frameRate) }
 
@@ -83,7 +83,9 @@ struct LiveFrames {
     /// the frame to show. If the source has little buffer, half of the time until its newest frame is due must be
     /// enough for the preparation. `due` returns when a frame is due, or nil while this is unknown. Returns nil if no
     /// waiting frame leaves enough time.
-    mutating func firstMoment(after now: Timestamp, due: (VideoFrame) -> Timestamp?) -> Timestamp? {
+    mutating func firstMoment(
+        after now: MonotonicInstant, due: (VideoFrame) -> MonotonicInstant?
+    ) -> MonotonicInstant? {
         guard let newest = waiting.last.flatMap(due) else { return nil }
         let earliest = now + min(Self.notice, max(.zero, (newest - now) / 2))
         while let next = waiting.first, let moment = due(next) {
@@ -97,9 +99,10 @@ struct LiveFrames {
     /// is due on our clock, and `line` converts this moment to program time. If `isSeen` is false, the frame is not
     /// visible, and a repetition is not counted.
     mutating func choose(
-        for index: FrameIndex, on line: ClockLine, isSeen: Bool = true, due: (VideoFrame) -> Timestamp?
+        for index: FrameIndex, on line: ProgramClockLine, isSeen: Bool = true,
+        due: (VideoFrame) -> MonotonicInstant?
     ) -> Choice? {
-        var newlyDue: Timestamp?
+        var newlyDue: MonotonicInstant?
         while let next = waiting.first, let moment = due(next) {
             var trial = slots
             let slot = trial.take(position(of: moment, on: line))
@@ -129,7 +132,7 @@ struct LiveFrames {
 
     /// Whether the source is late at program frame `index`: no frame waits, although the next frame would be due by now
     /// if the source had kept its frame interval.
-    private func isOverdue(at index: FrameIndex, on line: ClockLine) -> Bool {
+    private func isOverdue(at index: FrameIndex, on line: ProgramClockLine) -> Bool {
         guard waiting.isEmpty, let rhythm, rhythm.interval > .zero else { return false }
         var trial = slots
         return trial.take(position(of: rhythm.last + rhythm.interval, on: line)).map { $0 <= index } ?? false
@@ -137,7 +140,7 @@ struct LiveFrames {
 
     /// Returns the program time of a frame that is due at `moment`, shifted by the phase of the reference source's
     /// frames.
-    private func position(of moment: Timestamp, on line: ClockLine) -> Timestamp {
+    private func position(of moment: MonotonicInstant, on line: ProgramClockLine) -> ProgramInstant {
         line.image(of: moment) - (isReference ? .zero : referencePhase)
     }
 

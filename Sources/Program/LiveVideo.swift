@@ -10,7 +10,7 @@ struct LiveVideo {
     private enum Backlog {
         /// The source has not reported yet whether there is a backlog.
         case unknown
-        case decoding(since: Timestamp)
+        case decoding(since: MonotonicInstant)
         case decoded
     }
 
@@ -23,10 +23,10 @@ struct LiveVideo {
     /// The source's clock, which determines when each frame is due.
     var times: (any SourceTimes)?
     /// The last moment at which it was certain that the source sends video.
-    private var newest: Timestamp?
+    private var newest: MonotonicInstant?
     /// When the source delivered its last frame, and when the program last requested a frame.
-    private var delivered: Timestamp?
-    private var looked: Timestamp?
+    private var delivered: MonotonicInstant?
+    private var looked: MonotonicInstant?
     private var frames: LiveFrames
     private var backlog = Backlog.unknown
     private let frameRate: FrameRate
@@ -66,14 +66,14 @@ struct LiveVideo {
 
     /// Adds a frame that arrives at `now`. Drops the oldest waiting frames if too many wait; `limit` is the maximum
     /// number. Before the program has begun, every new frame proves that the source sends video.
-    mutating func add(_ frame: VideoFrame, limit: Int, at now: Timestamp, hasBegun: Bool) {
+    mutating func add(_ frame: VideoFrame, limit: Int, at now: MonotonicInstant, hasBegun: Bool) {
         delivered = now
         if !hasBegun { newest = now }
         frames.add(frame, limit: limit)
     }
 
     /// Records that the source is decoding a backlog at `now`.
-    mutating func markBehind(at now: Timestamp) {
+    mutating func markBehind(at now: MonotonicInstant) {
         if case .decoding = backlog { return }
         backlog = .decoding(since: now)
     }
@@ -83,13 +83,15 @@ struct LiveVideo {
 
     /// Returns when the program should begin: the due time of the first waiting frame that still leaves the program
     /// time to prepare at `now`, see ``LiveFrames/firstMoment(after:due:)``; nil without such a frame.
-    mutating func firstMoment(after now: Timestamp) -> Timestamp? {
+    mutating func firstMoment(after now: MonotonicInstant) -> MonotonicInstant? {
         let times = times
         return frames.firstMoment(after: now) { Self.due($0, by: times) }
     }
 
     /// Chooses the frame to show as program frame `index`, at `now`; nil if no frame has arrived yet.
-    mutating func choose(for index: FrameIndex, on line: ClockLine, at now: Timestamp) -> LiveFrames.Choice? {
+    mutating func choose(for index: FrameIndex, on line: ProgramClockLine, at now: MonotonicInstant) -> LiveFrames
+        .Choice?
+    {
         looked = now
         // While the backlog is being decoded, the frame that was chosen last is repeated. The frame that is due may not
         // have been decoded yet, and would be skipped if an earlier frame of the backlog were chosen now.
@@ -98,13 +100,13 @@ struct LiveVideo {
     }
 
     /// Advances to program frame `index` at `now` without showing a frame.
-    mutating func skip(_ index: FrameIndex, on line: ClockLine, at now: Timestamp) {
+    mutating func skip(_ index: FrameIndex, on line: ProgramClockLine, at now: MonotonicInstant) {
         looked = now
         _ = next(for: index, on: line, at: now, isSeen: false)
     }
 
     private mutating func next(
-        for index: FrameIndex, on line: ClockLine, at now: Timestamp, isSeen: Bool
+        for index: FrameIndex, on line: ProgramClockLine, at now: MonotonicInstant, isSeen: Bool
     ) -> LiveFrames.Choice? {
         let times = times
         let choice = frames.choose(for: index, on: line, isSeen: isSeen) { Self.due($0, by: times) }
@@ -113,7 +115,7 @@ struct LiveVideo {
     }
 
     /// Chooses for program frame `index` the frame that was chosen last, as a repetition.
-    mutating func current(for index: FrameIndex, on line: ClockLine) -> LiveFrames.Choice? {
+    mutating func current(for index: FrameIndex, on line: ProgramClockLine) -> LiveFrames.Choice? {
         frames.choose(for: index, on: line) { _ in nil }
     }
 
@@ -121,14 +123,14 @@ struct LiveVideo {
     /// does not prove this. A late frame does not prove it either, because frames that are too old collect while a
     /// source is opened. A frame is late if it is due long before its program frame begins. When the program requests
     /// the frame does not matter, because the sources of a program that lags behind its clock are healthy.
-    private func isSignOfLife(_ choice: LiveFrames.Choice?, for index: FrameIndex, on line: ClockLine) -> Bool {
+    private func isSignOfLife(_ choice: LiveFrames.Choice?, for index: FrameIndex, on line: ProgramClockLine) -> Bool {
         guard let due = choice?.newlyDue else { return false }
         return frameRate.start(of: index) - line.image(of: due) <= Self.lateness
     }
 
     /// When the source last sent video, as far as this is known at `now`; nil before its first frame. While the program
     /// is blocked and requests no frames, each frame that the source delivers counts.
-    mutating func newestVideo(at now: Timestamp) -> Timestamp? {
+    mutating func newestVideo(at now: MonotonicInstant) -> MonotonicInstant? {
         // ``newest`` is raised and stored, so that the result never goes back when the program requests frames again.
         if let last = newest, let delivered, let looked, now - looked > Self.standstill {
             newest = max(last, delivered)
@@ -136,7 +138,7 @@ struct LiveVideo {
         return newest
     }
 
-    private static func due(_ frame: VideoFrame, by times: (any SourceTimes)?) -> Timestamp? {
+    private static func due(_ frame: VideoFrame, by times: (any SourceTimes)?) -> MonotonicInstant? {
         times?.due(Timestamp(frame.pts, in: frame.timeBase), of: .video)
     }
 }

@@ -36,14 +36,14 @@ struct Pace {
     /// duration.
     private let step: Duration
     /// When the last frame was begun; nil unless the program is catching up at 1.25 times its frame rate.
-    private var caughtUpFrom: Timestamp?
+    private var caughtUpFrom: MonotonicInstant?
     private var isBehind = false
     /// How much time the program's thread spent on each cost since the program was last on time, and the longest single
     /// time among these.
     private var spent: (source: Duration, encoder: Duration) = (.zero, .zero)
     private var longest: (cost: Cost, time: Duration) = (.encoder, .zero)
 
-    init(frameRate: FrameRate, pacing: Program.Pacing, start: Timestamp) {
+    init(frameRate: FrameRate, pacing: Program.Pacing, start: MonotonicInstant) {
         reference = ReferenceClock(frameRate: frameRate, start: start)
         step = frameRate.timeBase.duration(1) * 4 / 5
         lead = if case .realTime(let lead) = pacing { lead } else { nil }
@@ -52,17 +52,19 @@ struct Pace {
     /// Returns when frame `index` is due, according to the present state of the program's clock; nil for a program that
     /// runs as fast as the encoder can. A program that runs ahead makes the first frames at once, so these are due at
     /// the start.
-    func moment(of index: FrameIndex) -> Timestamp? {
+    func moment(of index: FrameIndex) -> MonotonicInstant? {
         guard let lead else { return nil }
         return reference.moment(of: max(0, index - lead))
     }
 
     /// Returns when the program should begin the frame that is due at `moment`. While the program catches up, this can
     /// be later than `moment`.
-    func beginning(due moment: Timestamp) -> Timestamp { caughtUpFrom.map { max(moment, $0 + step) } ?? moment }
+    func beginning(due moment: MonotonicInstant) -> MonotonicInstant {
+        caughtUpFrom.map { max(moment, $0 + step) } ?? moment
+    }
 
     /// Records that the program began a frame at `now`, and that the frame was due `lag` earlier.
-    mutating func noteBeginning(at now: Timestamp, lag: Duration) {
+    mutating func noteBeginning(at now: MonotonicInstant, lag: Duration) {
         // If the lag is less than a fifth of a frame's duration, the program has caught up: the next frame can begin
         // exactly when it is due.
         let isCatchingUp = lag > Self.longestBurst || caughtUpFrom != nil && lag > step / 4

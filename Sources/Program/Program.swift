@@ -54,11 +54,11 @@ package final class Program: Sendable {
         case empty
     }
 
-    /// The interval, in nanoseconds, at which a program that waits to start checks whether a source shows something.
-    private static let step: Int64 = 5_000_000
-    /// How long the start waits for a source of the scene that shows nothing, in nanoseconds. After that, the program
-    /// starts as soon as any source has video.
-    private static let patience: Int64 = 10_000_000_000
+    /// The interval at which a program that waits to start checks whether a source shows something.
+    private static let step = Duration.milliseconds(5)
+    /// How long the start waits for a source of the scene that shows nothing. After that, the program starts as soon as
+    /// any source has video.
+    private static let patience = Duration.seconds(10)
     private static let latestSkip = Duration.milliseconds(500)
     /// If audio is longer than the video by less than this, the difference is padding of the container and is not
     /// played.
@@ -173,19 +173,19 @@ package final class Program: Sendable {
 
     /// Waits until a scene has something to show. Returns this scene and the moment at which the program begins; nil if
     /// the program ends first, or if the only scene of a program ends without a frame.
-    private func waitForStart() -> (Scene, Timestamp)? {
+    private func waitForStart() -> (Scene, MonotonicInstant)? {
         var gone: Scene?
-        var latest: Int64?
+        var latest: MonotonicInstant?
         while let scene = bus.waitForScene(besides: gone) {
             // A source shows nothing while it is being opened, so the start waits for it. But a source that does not
             // come and has no slate must not delay the start forever.
             if scene.layers.contains(where: { $0.video.resolved == nil }) {
-                let end = latest ?? clock.now + Self.patience
+                let end = latest ?? now + Self.patience
                 latest = end
-                if clock.now >= end, bus.feeds.contains(where: { $0.newestVideo(at: now) != nil }) {
+                if now >= end, bus.feeds.contains(where: { $0.newestVideo(at: now) != nil }) {
                     return (scene, now)
                 }
-                clock.sleep(until: clock.now + Self.step)
+                clock.sleep(until: now + Self.step)
                 continue
             }
             guard let feed = scene.mainFeed else { return (scene, now) }
@@ -196,7 +196,7 @@ package final class Program: Sendable {
             // it shows a source with several inputs, the source may change to another input, so the same scene is tried
             // again.
             gone = isShown() && scene.layers.first?.video == .feed(feed) ? scene : nil
-            if gone == nil { clock.sleep(until: clock.now + Self.step) }
+            if gone == nil { clock.sleep(until: now + Self.step) }
         }
         return nil
     }
@@ -214,7 +214,7 @@ package final class Program: Sendable {
         return status
     }
 
-    private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+    private var now: MonotonicInstant { clock.now }
 
     /// Chooses the source that the program's clock follows: a live feed that was configured for this
     /// (``SourceFeed/leads``), otherwise the visible feed `main` if it is live. If `main` is a file or nil, the clock
@@ -267,7 +267,7 @@ package final class Program: Sendable {
     private func wait(_ pace: inout Pace, for index: FrameIndex, _ scene: Scene) -> Int64 {
         guard let moment = pace.moment(of: index) else { return 0 }
         let wanted = max(pace.beginning(due: moment), self.now)
-        clock.sleep(until: wanted.nanoseconds)
+        clock.sleep(until: wanted)
         let now = now
         pace.note(.sleep, took: now - wanted)
         if let leader = leader(beside: scene.mainFeed) {
@@ -283,7 +283,7 @@ package final class Program: Sendable {
         let lag = now - moment
         var skipped: Int64 = 0
         if !scene.waits, lag > Self.latestSkip {
-            skipped = frameRate.frame(at: .zero + lag, rounding: .down).number
+            skipped = frameRate.frame(at: ProgramInstant.zero + lag, rounding: .down).number
         }
         pace.noteBeginning(at: now, lag: skipped > 0 ? .zero : lag)
         counters.withLock { counters in

@@ -41,7 +41,7 @@ package struct ReferenceClock: Sendable {
     /// The cadence is the fraction by which the reference's frames really come faster than their timestamps show;
     /// negative if they come more slowly. This is its maximum magnitude.
     private static let highestCadence = 500e-6
-    private static let patience: Int64 = 1_000_000_000
+    private static let patience = Duration.seconds(1)
     /// The maximum result of `steps(from:to:)`. If the ratio of two frame rates needs more steps than this, the frames
     /// have no common phase.
     private static let mostSteps: Int64 = 8
@@ -60,41 +60,41 @@ package struct ReferenceClock: Sendable {
     /// By what fraction the program's clock runs faster than the machine's clock: 0.0001 means 100 ppm.
     package private(set) var rate = 0.0
 
-    private var at: Int64
+    private var at: MonotonicInstant
     private var program = FineTime(0)
     /// The number of positions within a program frame at which the reference's frames can be due; nil if they have no
     /// common phase. See `steps(from:to:)`.
     private var steps: Int64? = 1
     private var hasPhase = false
-    private var noted: Int64?
+    private var noted: MonotonicInstant?
     private var senderRate = 0.0
     private var cadence = 0.0
 
     /// Creates a clock for a program that begins at `start`. At first it runs like the machine's clock.
-    package init(frameRate: FrameRate, start: Timestamp) {
+    package init(frameRate: FrameRate, start: MonotonicInstant) {
         self.frameRate = frameRate
-        at = start.nanoseconds
+        at = start
     }
 
     /// What the clock follows now.
     package var state: State {
         guard let reference else { return .free }
-        guard let noted, at &- noted <= Self.patience else { return .holding(reference) }
+        guard let noted, at - noted <= Self.patience else { return .holding(reference) }
         return .following(reference)
     }
 
     /// The present conversion from the machine's clock to program time.
-    package var line: ClockLine {
-        ClockLine(origin: Timestamp(nanoseconds: at), image: Timestamp(nanoseconds: program.whole), rate: rate)
+    package var line: ProgramClockLine {
+        ProgramClockLine(origin: at, image: ProgramInstant(nanoseconds: program.whole), rate: rate)
     }
 
     /// Returns when program frame `index` begins, as a moment of the machine's clock.
-    package func moment(of index: FrameIndex) -> Timestamp {
+    package func moment(of index: FrameIndex) -> MonotonicInstant {
         line.origin(of: frameRate.start(of: index, rounding: .down))
     }
 
     /// Converts `moment` of the machine's clock to program time.
-    package func position(at moment: Timestamp) -> Timestamp { line.image(of: moment) }
+    package func position(at moment: MonotonicInstant) -> ProgramInstant { line.image(of: moment) }
 
     /// Makes the source with the number `reference` the reference. With nil, the clock follows no source. `sourceRate`
     /// is the source's frame rate. Without `sourceRate`, as for a source without video, the clock follows only the rate
@@ -113,10 +113,10 @@ package struct ReferenceClock: Sendable {
     /// Records a frame of `source` that is due at `due` on the machine's clock. `stretch` is the fraction by which the
     /// source's media is stretched to fit the machine's clock. Does nothing if `source` is not the reference. For a
     /// source that is followed only by its rate, `due` is not used.
-    package mutating func note(_ source: Int, due: Timestamp, stretch: Double, now: Timestamp) {
+    package mutating func note(_ source: Int, due: MonotonicInstant, stretch: Double, now: MonotonicInstant) {
         guard source == reference else { return }
-        let elapsed = noted.map { min(100_000_000, max(0, now.nanoseconds &- $0)) } ?? 0
-        noted = now.nanoseconds
+        let elapsed = noted.map { min(.milliseconds(100), max(.zero, now - $0)) } ?? .zero
+        noted = now
         senderRate = -stretch / (1 + stretch)
         guard let steps else { return }
         let grid = Double(frameRate.timeBase.rescale(1, to: .nanoseconds)) / Double(steps)
@@ -131,16 +131,16 @@ package struct ReferenceClock: Sendable {
         steadyPhase = isSteady ? steadyPhase + (measured - steadyPhase) / Self.memory : measured
         (phase, hasPhase) = (measured, true)
         guard abs(phase) < Self.cadencePhase else { return }
-        let step = Self.integral * phase * Double(elapsed)
+        let step = Self.integral * phase * Double(elapsed.inNanoseconds)
         cadence = min(Self.highestCadence, max(-Self.highestCadence, cadence - step))
     }
 
     /// Advances the clock to `now`. Must be called at each tick. Does nothing if `now` is earlier than in the last
     /// call.
-    package mutating func advance(to now: Timestamp) {
-        let elapsed = now.nanoseconds &- at
+    package mutating func advance(to now: MonotonicInstant) {
+        let elapsed = (now - at).inNanoseconds
         guard elapsed > 0 else { return }
-        at = now.nanoseconds
+        at = now
         var wanted = senderRate + cadence
         if case .following = state { wanted -= Self.proportional * phase }
         wanted = min(Self.highest, max(-Self.highest, wanted))
@@ -153,7 +153,7 @@ package struct ReferenceClock: Sendable {
 
     /// Returns how much later `position` is than the nearest step, in nanoseconds. Each program frame is divided into
     /// `steps` equal steps.
-    private func distance(of position: Timestamp, _ steps: Int64) -> Double {
+    private func distance(of position: ProgramInstant, _ steps: Int64) -> Double {
         let scale = Int128(frameRate.numerator) * Int128(steps)
         let step = Int128(frameRate.denominator) * 1_000_000_000
         var rest = Int128(position.nanoseconds) * scale % step

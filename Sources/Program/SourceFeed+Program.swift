@@ -41,7 +41,7 @@ extension SourceFeed {
 
     /// When the source last had video, as far as this is known at `now`; nil before its first frame. A source that can
     /// wait has video at `now` if a frame is ready, or if its last frame is repeated because its audio continues.
-    package func newestVideo(at now: Timestamp) -> Timestamp? {
+    package func newestVideo(at now: MonotonicInstant) -> MonotonicInstant? {
         state.withLock { state in
             if isLive { return state.live.newestVideo(at: now) }
             // The present moment is stored as the newest one with video. Otherwise a source whose last frame was

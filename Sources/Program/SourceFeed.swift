@@ -32,7 +32,7 @@ package final class SourceFeed: SourceSink {
         var audioAhead: Int64 = 0
         /// The time at which the source last had video, for a source whose reading can be paused; see
         /// ``SourceFeed/newestVideo(at:)``.
-        var newest: Timestamp?
+        var newest: MonotonicInstant?
         /// The program frame to which a paced source's first frame is assigned, moved later by all stalls; nil before
         /// the source is played, and the maximum while the source is parked.
         var origin: FrameIndex?
@@ -138,8 +138,10 @@ package final class SourceFeed: SourceSink {
     package func attach(_ times: any SourceTimes) { state.withLock { $0.live.times = times } }
 
     package func deliver(_ frame: VideoFrame) {
-        let time = Timestamp(frame.pts, in: frame.timeBase)
-        let end = Timestamp(frame.pts + frame.duration, in: frame.timeBase)
+        // The times of a source that can wait begin with 0, as those of the program do, or as those of a program that
+        // begins when the source begins to play.
+        let time = ProgramInstant(frame.pts, in: frame.timeBase)
+        let end = ProgramInstant(frame.pts + frame.duration, in: frame.timeBase)
         state.withLock { state in
             if state.isClosed { return }
             state.status.framesIn += 1
@@ -197,7 +199,7 @@ package final class SourceFeed: SourceSink {
 
     // MARK: The program's side
 
-    var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+    var now: MonotonicInstant { clock.now }
 
     /// Whether the program's clock follows the phase of this source's frames.
     var isReference: Bool {
@@ -221,7 +223,7 @@ package final class SourceFeed: SourceSink {
 
     /// Stores the present state of the program's clock, and advances the clock of a live source. Called at the
     /// program's beginning and at each tick.
-    func follow(_ line: ClockLine) {
+    func follow(_ line: ProgramClockLine) {
         programTime.line = line
         guard isLive else { return }
         state.withLock { $0.live.times }?.advance(to: now)
@@ -285,7 +287,7 @@ extension SourceFeed {
     /// its first frame that is not late is due. If there is no such frame 2 s after the source's first frame, the
     /// program should begin at once. Returns nil if the source ended, or the feed was closed, without a frame.
     /// `isWanted` is called repeatedly; when it returns false, this stops waiting and returns nil.
-    func waitForFirstFrame(while isWanted: () -> Bool) -> Timestamp? {
+    func waitForFirstFrame(while isWanted: () -> Bool) -> MonotonicInstant? {
         while isWanted() {
             let (hasCome, isOver) = state.withLock { state in
                 state.isConsumerWaiting = true
@@ -299,13 +301,13 @@ extension SourceFeed {
     }
 
     /// The present moment if a source that can wait has a frame; otherwise nil.
-    private var firstMoment: Timestamp? { state.withLock { !$0.frames.isEmpty && !$0.isClosed } ? now : nil }
+    private var firstMoment: MonotonicInstant? { state.withLock { !$0.frames.isEmpty && !$0.isClosed } ? now : nil }
 
-    private func waitForLiveFrame(while isWanted: () -> Bool) -> Timestamp? {
+    private func waitForLiveFrame(while isWanted: () -> Bool) -> MonotonicInstant? {
         let deadline = now + Self.patience
         while isWanted() {
             let now = now
-            let (moment, isReady, isOver) = state.withLock { state -> (Timestamp?, Bool, Bool) in
+            let (moment, isReady, isOver) = state.withLock { state -> (MonotonicInstant?, Bool, Bool) in
                 state.isConsumerWaiting = true
                 let moment = state.live.firstMoment(after: now)
                 return (moment, state.live.isCaughtUp, state.isClosed || state.ended.contains(.video))
@@ -340,28 +342,28 @@ extension SourceFeed: PacketTap {
     /// begins with this call.
     package func rewindPackets() { packetBuffer?.rewind() }
 
-    /// Drops the packets whose decoding times are before the program time `time`.
-    package func dropPackets(before time: Timestamp) {
+    /// Drops the packets whose decoding times are before `time`.
+    package func dropPackets(before time: ProgramInstant) {
         _ = packetBuffer?.take { packet in target(of: packet, before: time).map { _ in packet } }
     }
 
-    /// Returns the packets that were not taken yet and whose decoding times are before the program time `end`, in the
-    /// order of their decoding times. `placing` converts their times to program time.
-    package func takePackets(before end: Timestamp, by placing: inout PacketPlacing) -> [EncodedPacket] {
+    /// Returns the packets that were not taken yet and whose decoding times are before `end`, in the order of their
+    /// decoding times. `placing` converts their times to program time.
+    package func takePackets(before end: ProgramInstant, by placing: inout PacketPlacing) -> [EncodedPacket] {
         guard let packetBuffer else { return [] }
         let taken = packetBuffer.take { packet in
             target(of: packet, before: end).map { placing.place(packet, target: $0) }
         }
-        return taken.sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
+        return taken.sorted { $0.programDts < $1.programDts }
     }
 
-    /// Returns program time minus source time for `packet` at present, in nanoseconds. Returns nil if the packet's
+    /// Returns program time minus source time for `packet` at present. Returns nil if the packet's
     /// decoding time in the program is not before `end`, or if the difference is unknown.
-    private func target(of packet: EncodedPacket, before end: Timestamp) -> Int64? {
+    private func target(of packet: EncodedPacket, before end: ProgramInstant) -> Duration? {
         guard let line = programTime.line, let times = state.withLock({ $0.live.times }),
             let due = times.due(Timestamp(packet.pts, in: packet.timeBase), of: packet.track)
         else { return nil }
-        let target = line.image(of: due).nanoseconds - packet.ptsNanoseconds
-        return packet.dtsNanoseconds + target < end.nanoseconds ? target : nil
+        let target = Duration.nanoseconds(line.image(of: due).nanoseconds - packet.ptsNanoseconds)
+        return packet.sourceDts.inProgram(target) < end ? target : nil
     }
 }

@@ -45,16 +45,15 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// The limits for packets that no consumer takes: their age in nanoseconds and the sum of their bytes. The age is
-    /// longer than a GOP, so that a new consumer gets a keyframe. For a source that is shown with a delay, both limits
-    /// are higher.
-    private static let (longest, mostBytes): (Int64, Int) = (12_000_000_000, 96 << 20)
+    /// The limits for packets that no consumer takes: their age and the sum of their bytes. The age is longer than a
+    /// GOP, so that a new consumer gets a keyframe. For a source that is shown with a delay, both limits are higher.
+    private static let (longest, mostBytes) = (Duration.seconds(12), 96 << 20)
     /// By how many bytes the limit for waiting packets is higher for each second of the source's delay.
     private static let bytesPerSecond = 16 << 20
-    /// Audio that was taken is kept from this long before the kept keyframe on, in nanoseconds.
-    private static let audioBefore: Int64 = 500_000_000
+    /// Audio that was taken is kept from this long before the kept keyframe on.
+    private static let audioBefore = Duration.milliseconds(500)
 
-    private let longest: Int64
+    private let longest: Duration
     private let mostBytes: Int
     private let wanted: PacketSwitch
     private let state = Mutex(State())
@@ -62,7 +61,7 @@ final class PacketBuffer: Sendable {
     /// Creates a buffer for a source that is shown with the delay `delay` after its arrival. While `wanted` is off, no
     /// packets are stored.
     init(delay: Duration, wanted: PacketSwitch) {
-        longest = Self.longest + delay.inNanoseconds
+        longest = Self.longest + delay
         mostBytes = Self.mostBytes + Int(delay.inSeconds) * Self.bytesPerSecond
         self.wanted = wanted
     }
@@ -91,7 +90,7 @@ final class PacketBuffer: Sendable {
             state.bytes += packet.payload.count
             for kind in state.tracks.keys {
                 while let first = state.tracks[kind]?.packets.first,
-                    packet.dtsNanoseconds - first.dtsNanoseconds > longest || state.bytes > mostBytes
+                    packet.sourceDts - first.sourceDts > longest || state.bytes > mostBytes
                 {
                     state.removeFirst(1, of: kind)
                 }
@@ -128,10 +127,10 @@ final class PacketBuffer: Sendable {
 
     /// Drops taken packets that a consumer does not need if it begins with the keyframe at index `keyframe`.
     private func forget(before keyframe: Int, _ state: inout State) {
-        guard let time = state.tracks[.video]?.packets[keyframe].dtsNanoseconds else { return }
+        guard let time = state.tracks[.video]?.packets[keyframe].sourceDts else { return }
         state.removeFirst(keyframe, of: .video)
         guard let audio = state.tracks[.audio] else { return }
-        let old = audio.packets.prefix(audio.taken).prefix { $0.dtsNanoseconds < time - Self.audioBefore }
+        let old = audio.packets.prefix(audio.taken).prefix { $0.sourceDts < time - Self.audioBefore }
         state.removeFirst(old.count, of: .audio)
     }
 }
