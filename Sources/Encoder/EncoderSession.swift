@@ -61,8 +61,8 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
         self.sink = sink
     }
 
-    package func requestKeyframe(at programTime: Int64?) {
-        schedule.withLock { $0.request(at: programTime.map(Timestamp.init(nanoseconds:))) }
+    package func requestKeyframe(at programTime: ProgramInstant?) {
+        schedule.withLock { $0.request(at: programTime) }
     }
 
     /// Sets the program sample at which the audio begins; without this call, the audio begins at sample 0. Call it

@@ -22,7 +22,7 @@ struct KeyframeSchedule {
 
     /// Records a request for an IDR frame: the first frame at or after `programTime`, or the next possible frame if
     /// `programTime` is nil.
-    mutating func request(at programTime: Timestamp?) {
+    mutating func request(at programTime: ProgramInstant?) {
         guard let programTime else {
             isWanted = true
             return

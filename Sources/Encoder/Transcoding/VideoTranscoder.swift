@@ -17,8 +17,8 @@ package final class VideoTranscoder: TrackTranscoder {
 
         init(frameRate: FrameRate) { schedule = Mutex(KeyframeSchedule(frameRate: frameRate)) }
 
-        func requestKeyframe(at programTime: Int64?) {
-            schedule.withLock { $0.request(at: programTime.map(Timestamp.init(nanoseconds:))) }
+        func requestKeyframe(at programTime: ProgramInstant?) {
+            schedule.withLock { $0.request(at: programTime) }
         }
     }
 
@@ -128,7 +128,7 @@ package final class VideoTranscoder: TrackTranscoder {
             var frame = frame
             frame.captions = captions + frame.captions
             captions = []
-            let position = format.frameRate.frame(at: Timestamp(time, in: description.timeBase))
+            let position = format.frameRate.frame(at: ProgramInstant(time, in: description.timeBase))
             let isForced = requests.schedule.withLock { $0.isKeyframeDue(at: position) }
             times.append(time)
             start = start ?? time
