@@ -20,8 +20,8 @@ struct ClipProject {
     /// A clip at its position in the run-down.
     struct Item {
         let clip: CatalogueClip
-        /// The range of the clip's program times, in nanoseconds; nil as long as the clip has not been ended.
-        var times: Range<Int64>?
+        /// The range of the clip's program times; nil as long as the clip has not been ended.
+        var times: Range<ProgramInstant>?
         var transition: TransitionRequest?
         var audioOffset = Duration.zero
 
@@ -46,7 +46,7 @@ struct ClipProject {
             let clip = item.clip
             let name = clip.name ?? "Clip \(number + 1)"
             let pieces =
-                item.times.map { Self.pieces($0, frame: clip.time(of: 1), files[clip.clip.run] ?? []) } ?? []
+                item.times.map { Self.pieces($0, frame: clip.frameDuration, files[clip.clip.run] ?? []) } ?? []
             if pieces.isEmpty {
                 let why = clip.clip.end == nil ? "is running" : "is not recorded any more"
                 lines.append("  # \(YAMLText.plain(name)) \(why).")
@@ -62,9 +62,9 @@ struct ClipProject {
                     lines.append("    transition: \(Self.text(transition))")
                 }
                 if item.audioOffset != .zero {
-                    let offset = item.audioOffset.inNanoseconds
+                    let (offset, isEarly) = (item.audioOffset, item.audioOffset < .zero)
                     lines.append(
-                        "    audioOffset: \(offset < 0 ? "-" : "")\(Self.seconds(abs(offset)))s")
+                        "    audioOffset: \(isEarly ? "-" : "")\(Self.seconds(isEarly ? .zero - offset : offset))s")
                 }
             }
         }
@@ -75,27 +75,29 @@ struct ClipProject {
 
     /// Returns a transition in the syntax of run-downs.
     private static func text(_ transition: TransitionRequest) -> String {
-        let length = Duration.seconds(transition.seconds ?? 1).inNanoseconds
-        guard transition.type != .cut, length > 0 else { return "cut" }
+        let length = Duration.seconds(transition.seconds ?? 1)
+        guard transition.type != .cut, length > .zero else { return "cut" }
         let easing = transition.easing.map { ", easing: \($0.rawValue)" } ?? ""
         // The color begins with `#`, which would begin a comment in YAML without quotes.
         let color = transition.color.map { ", color: \"\($0)\"" } ?? ""
         return "{type: \(transition.type.rawValue), seconds: \(seconds(length))\(easing)\(color)}"
     }
 
-    /// A part of a clip that is in one file. Its times are in nanoseconds relative to the file's first frame.
+    /// A part of a clip that is in one file. ``start`` is relative to the file's first frame.
     struct Piece: Equatable {
         /// `file` is the name that the file has after it is closed; `opened` is the name under which it is opened now.
         let file: String
         let opened: String
-        let start: Int64
-        let length: Int64
+        let start: Duration
+        let length: Duration
     }
 
     /// Returns the parts of `times` that are in `files`, which belong to the same run; `frame` is the length of a
-    /// frame. All times are in nanoseconds. Parts that are not longer than `least`, by default half a frame, are
+    /// frame. Parts that are not longer than `least`, by default half a frame, are
     /// skipped.
-    static func pieces(_ times: Range<Int64>, frame: Int64, least: Int64? = nil, _ files: [RunFile]) -> [Piece] {
+    static func pieces(
+        _ times: Range<ProgramInstant>, frame: Duration, least: Duration? = nil, _ files: [RunFile]
+    ) -> [Piece] {
         files.compactMap { file in
             let part = times.clamped(to: file.program)
             // By default, a part of up to half a frame is skipped: it is a rounding error of times, and contains no
@@ -107,17 +109,17 @@ struct ClipProject {
         }
     }
 
-    /// Returns `nanoseconds` as seconds with six decimals, which are enough to distinguish frames at any frame rate.
-    private static func seconds(_ nanoseconds: Int64) -> String {
-        let micros = (nanoseconds + 500) / 1000
+    /// Returns `length` as seconds with six decimals, which are enough to distinguish frames at any frame rate.
+    private static func seconds(_ length: Duration) -> String {
+        let micros = (length.inNanoseconds + 500) / 1000
         let fraction = String(micros % 1_000_000)
         return "\(micros / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)"
     }
 }
 
 extension ClipProject.Piece {
-    /// The maximum rounding error of times, in nanoseconds: a millisecond, the unit of RTMP and FLV.
-    private static let rounding: Int64 = 1_000_000
+    /// The maximum rounding error of times: a millisecond, the unit of RTMP and FLV.
+    private static let rounding = Duration.milliseconds(1)
 
     /// Returns the piece aligned with the frames of `index`: it begins with the first frame that begins in the piece,
     /// and ends with the last such frame. This is necessary because the program that reads the run-down uses only
@@ -125,8 +127,8 @@ extension ClipProject.Piece {
     /// the last frame would be lost. Returns the piece unchanged if no frame begins in it.
     func fitted(to index: SegmentIndex) -> Self {
         let base = TimeBase(1, Int32(clamping: index.video.timescale))
-        func ticks(_ time: Int64) -> Int64 {
-            max(0, TimeBase.nanoseconds.rescale(time - Self.rounding, to: base, rounding: .up))
+        func ticks(_ time: Duration) -> Int64 {
+            max(0, TimeBase.nanoseconds.rescale((time - Self.rounding).inNanoseconds, to: base, rounding: .up))
         }
         let (low, high) = (ticks(start), ticks(start + length))
         var (first, end, last) = (Int64.max, Int64.max, Int64.min)
@@ -137,7 +139,7 @@ extension ClipProject.Piece {
         }
         guard first < high else { return self }
         if end == .max { end = last + index.facts.leading.sampleDuration }
-        let begin = base.rescale(first, to: .nanoseconds)
-        return Self(file: file, opened: opened, start: begin, length: base.rescale(end, to: .nanoseconds) - begin)
+        let begin = base.duration(first)
+        return Self(file: file, opened: opened, start: begin, length: base.duration(end) - begin)
     }
 }

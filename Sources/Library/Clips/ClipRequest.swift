@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 internal import Stitcher
 package import Studio
 
@@ -115,11 +115,11 @@ package struct StitchedClip: Sendable {
 
 /// The properties of a clip that an export needs.
 package struct ClipExport: Sendable {
-    /// Identifies the run of the recorder. `times` is the clip's range of program times in that run, in nanoseconds.
+    /// Identifies the run of the recorder. `times` is the clip's range of program times in that run.
     package var run: String
-    package var times: Range<Int64>
-    /// The length of a frame, in nanoseconds.
-    package var frameDuration: Int64
+    package var times: Range<ProgramInstant>
+    /// The length of a frame.
+    package var frameDuration: Duration
     /// Returns whether everything of the clip that will be recorded is on the disk. Blocks on the disk.
     package var isRecorded: @Sendable () -> Bool
     /// Called when the file of the clip is complete. `audioOffset` says by how many nanoseconds the first audio packet
@@ -127,7 +127,7 @@ package struct ClipExport: Sendable {
     package var finished: @Sendable (_ audioOffset: Int64?) -> Void
 
     package init(
-        run: String, times: Range<Int64>, frameDuration: Int64, isRecorded: @escaping @Sendable () -> Bool,
+        run: String, times: Range<ProgramInstant>, frameDuration: Duration, isRecorded: @escaping @Sendable () -> Bool,
         finished: @escaping @Sendable (_ audioOffset: Int64?) -> Void
     ) {
         (self.run, self.times, self.frameDuration) = (run, times, frameDuration)
@@ -143,13 +143,13 @@ extension ClipExport {
         _ files: [RunFile], in directory: String
     ) throws(ClipFailure) -> (files: [(path: String, name: String)], range: Range<Int64>) {
         let half = frameDuration / 2
-        let middle = times.lowerBound + half..<max(times.lowerBound + half + 1, times.upperBound - half)
+        let middle = times.lowerBound + half..<max(times.lowerBound + half + .nanoseconds(1), times.upperBound - half)
         let found = files.filter { $0.program.overlaps(times) }
         guard let first = found.first, let last = found.last else {
             throw ClipFailure("Nothing of the clip is recorded any more.")
         }
-        func milliseconds(_ time: Int64, _ file: RunFile) -> Int64 {
-            file.start + (time - file.program.lowerBound) / 1_000_000
+        func milliseconds(_ time: ProgramInstant, _ file: RunFile) -> Int64 {
+            file.start + (time - file.program.lowerBound).inMilliseconds
         }
         let start = milliseconds(middle.lowerBound, first)
         return (
@@ -161,7 +161,7 @@ extension ClipExport {
     /// Corrects `report`. The requested range is half a frame shorter than the clip at both ends, so `report` can say
     /// that the export was widened by up to a frame. Such a widening is set to 0.
     func tell(_ report: inout ClipReport) {
-        let frame = frameDuration / 1_000_000 + 1
+        let frame = frameDuration.inMilliseconds + 1
         if report.widenedStart <= frame { report.widenedStart = 0 }
         if report.widenedEnd <= frame { report.widenedEnd = 0 }
     }

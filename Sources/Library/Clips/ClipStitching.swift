@@ -33,12 +33,12 @@ struct ClipStitching {
 
     /// Returns one note for each part of `clip` that is in none of the run's `files`. These parts are left out.
     static func notes(of clip: ClipExport, _ files: [RunFile]) -> [String] {
-        var (position, notes): (Int64, [String]) = (clip.times.lowerBound, [])
-        func tell(_ end: Int64) {
+        var (position, notes): (ProgramInstant, [String]) = (clip.times.lowerBound, [])
+        func tell(_ end: ProgramInstant) {
             // Times are rounded to nanoseconds. A difference of less than half a frame is not a gap.
             guard (end - position) * 2 > clip.frameDuration else { return }
-            let start = DurationText(.nanoseconds(position - clip.times.lowerBound))
-            let length = DurationText(.nanoseconds(end - position))
+            let start = DurationText(position - clip.times.lowerBound)
+            let length = DurationText(end - position)
             notes.append("nothing was recorded for \(length), \(start) into it; it is left out")
         }
         for file in files where file.program.overlaps(clip.times) {
@@ -49,9 +49,8 @@ struct ClipStitching {
         return notes
     }
 
-    /// The length, in nanoseconds, that a piece must exceed to be used. It is the maximum rounding error of frame
-    /// times.
-    private static let shortest: Int64 = 1_000_000
+    /// The length that a piece must exceed to be used. It is the maximum rounding error of frame times.
+    private static let shortest = Duration.milliseconds(1)
 
     static func pieces(of clip: StitchedClip, _ files: [RunFile], in directory: String) -> [StitchClip] {
         // Even a piece of less than half a frame may contain a frame: a frame of the file may begin shortly before the
@@ -59,8 +58,7 @@ struct ClipStitching {
         let pieces = ClipProject.pieces(clip.clip.times, frame: clip.clip.frameDuration, least: shortest, files)
         return pieces.enumerated().map { index, piece in
             var one = StitchClip(
-                path: "\(directory)/\(piece.opened)", from: .nanoseconds(piece.start),
-                to: .nanoseconds(piece.start + piece.length))
+                path: "\(directory)/\(piece.opened)", from: piece.start, to: piece.start + piece.length)
             (one.title, one.audioOffset) = (clip.title, clip.audioOffset)
             (one.takesBegun, one.mayBeEmpty) = (true, pieces.count > 1)
             if index == 0 { one.transition = clip.transition.flatMap(StitchTransition.init) }

@@ -63,7 +63,7 @@ extension ClipStore {
     ) -> ClipExport {
         ClipExport(
             run: row.clip.run, times: row.time(of: frames.lowerBound)..<row.time(of: frames.upperBound),
-            frameDuration: row.time(of: 1), isRecorded: { self.isComplete(row.id) }, finished: finished)
+            frameDuration: row.frameDuration, isRecorded: { self.isComplete(row.id) }, finished: finished)
     }
 
     /// Records that the job `job` exports the clip `id`. Returns at once.
@@ -123,10 +123,15 @@ extension ClipStore {
 }
 
 extension CatalogueClip {
+    /// The length of a frame.
+    var frameDuration: Duration { rate.timeBase.duration(1) }
+
     /// The number of the frame after the clip's last frame. As long as the clip has not been ended, it is the number of
     /// the clip's first frame.
     fileprivate var lastEnd: Int64 { max(clip.first, clip.end ?? clip.first) }
 
     /// When the clip was on air: milliseconds since 1970.
-    fileprivate var clock: Range<Int64> { start..<start + max(1, time(of: lastEnd - clip.first) / 1_000_000) }
+    fileprivate var clock: Range<Int64> {
+        start..<start + max(1, rate.timeBase.duration(lastEnd - clip.first).inMilliseconds)
+    }
 }

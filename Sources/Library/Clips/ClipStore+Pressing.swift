@@ -31,7 +31,7 @@ extension ClipStore {
                 let isNew = state.machine.clip(press.id) == nil
                 let clip = try begin(press, in: now.program, &state)
                 if isNew {
-                    let start = now.stretch.time(of: rate.timeBase.rescale(clip.first, to: .nanoseconds))
+                    let start = now.stretch.time(of: rate.start(of: FrameIndex(clip.first)))
                     state.facts[clip.id] = Facts(
                         rate: rate, start: start.milliseconds, name: request.name, pressed: .now)
                     writer.note(state.row(clip.id, channel: archive.channel))

@@ -39,8 +39,8 @@ package final class ClipStore: Sendable {
         /// runs, the last second does not count, because frames with earlier presentation times, and audio, may still
         /// follow.
         var end: Int64 {
-            let margin: Int64 = refusal == nil ? 1_000_000_000 : 0
-            return TimeBase.nanoseconds.rescale(max(stretch.start, stretch.end - margin), to: program.rate.timeBase)
+            let margin = refusal == nil ? Duration.seconds(1) : .zero
+            return program.rate.frame(at: max(stretch.start, stretch.end - margin)).number
         }
     }
 
@@ -141,11 +141,11 @@ extension ClipStore {
     private func close(_ run: String) throws(Refusal) {
         let files = try archive.files(ofRun: run)
         let closed = state.withLock { state -> [String] in
-            let end = files.map(\.program.upperBound).max() ?? 0
+            let end = files.map(\.program.upperBound).max() ?? .zero
             let rate = state.machine.clips.first { $0.run == run }.flatMap { state.facts[$0.id]?.rate }
             // Without a clip, the run is closed at frame 0: requests to end clips of this run may have arrived before
             // the requests to begin these clips.
-            let frame = rate.map { TimeBase.nanoseconds.rescale(end, to: $0.timeBase) } ?? 0
+            let frame = rate?.frame(at: end).number ?? 0
             let closed = state.machine.close(run: run, at: frame)
             for id in closed { writer.note(state.row(id, channel: archive.channel)) }
             return closed
@@ -233,7 +233,7 @@ extension ClipStore.State {
         let newest = now.first { $0.program.run == clip.run }?.program.frames.upperBound
         let frames = max(0, (clip.end ?? newest ?? clip.first) - clip.first)
         let base = facts.rate.timeBase
-        func seconds(_ frames: Int64) -> Double { Double(base.rescale(frames, to: .nanoseconds)) / 1e9 }
+        func seconds(_ frames: Int64) -> Double { base.duration(frames).inSeconds }
         let state: RecordedClip.State =
             if !clip.isComplete {
                 clip.end == nil ? .running : .ending
@@ -275,7 +275,7 @@ extension ClipStore {
     private func audioOffset(of row: CatalogueClip) throws -> Int64? {
         guard let times = row.times, !times.isEmpty, let directory = try archive.directory() else { return nil }
         let clip = ClipExport(
-            run: row.clip.run, times: times, frameDuration: row.time(of: 1), isRecorded: { true }, finished: { _ in })
+            run: row.clip.run, times: times, frameDuration: row.frameDuration, isRecorded: { true }, finished: { _ in })
         let chosen = try clip.selection(try archive.files(ofRun: clip.run), in: directory.path)
         let range = RecordedRange(files: chosen.files, range: chosen.range, program: times)
         let request = StitchRequest(output: "", replaces: false, version: RelayVersion.text)

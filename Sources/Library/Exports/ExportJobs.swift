@@ -27,17 +27,17 @@ package final class ExportJobs: Sendable {
         /// When the job ended, on a monotonic clock; nil if it has not ended, or if an earlier process ran it.
         var over: ContinuousClock.Instant?
 
-        /// Whether the job ended more than `milliseconds` ago.
-        func isOver(for milliseconds: Int64) -> Bool {
-            if let over { return over.duration(to: .now) > .milliseconds(milliseconds) }
-            return ended.map { UTCTime.now.milliseconds - $0.milliseconds > milliseconds } ?? false
+        /// Whether the job ended more than `length` ago.
+        func isOver(for length: Duration) -> Bool {
+            if let over { return over.duration(to: .now) > length }
+            return ended.map { .milliseconds(UTCTime.now.milliseconds - $0.milliseconds) > length } ?? false
         }
     }
 
     private static let mostQueued = 8
-    /// The maximum number of stored clips and their lifetime in milliseconds. `mostTrials` is the maximum number of
+    /// The maximum number of stored clips and their lifetime. `mostTrials` is the maximum number of
     /// clips for a preview, which are stored besides them, and `mostRemembered` is the maximum number of stored jobs.
-    private static let (mostKept, lifetime, mostTrials, mostRemembered) = (20, Int64(7 * 86_400_000), 5, 100)
+    private static let (mostKept, lifetime, mostTrials, mostRemembered) = (20, Duration.seconds(7 * 86_400), 5, 100)
 
     private let queue = DispatchQueue(label: "relay.exports", qos: .utility)
     private let entries = Mutex<[Entry]>([])

@@ -39,7 +39,7 @@ package final class ExportPlanning: Sendable {
         let stitching = ClipStitching(clips: request.stitched, archive: archive, directory: directory.path)
         let (pieces, notes) = try stitching.pieces()
         let clock = SystemClock()
-        let deadline = clock.now + Self.patience.inNanoseconds
+        let deadline = clock.now + Self.patience
         let job = try StitchJob(
             StitchRequest(
                 clips: pieces, settings: StitchSettings(), output: "", replaces: false, version: RelayVersion.text),

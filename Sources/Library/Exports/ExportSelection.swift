@@ -2,6 +2,7 @@
 
 internal import Archive
 package import Catalogue
+internal import Media
 package import Stitcher
 
 /// The recordings from which an export is made.
@@ -13,12 +14,12 @@ package struct ExportSelection {
         let name: String
         let start: Int64
         let end: Int64?
-        /// The length of a frame, in nanoseconds; 0 for a file that is being written.
-        let frameDuration: Int64
-        /// Identifies the run of the recorder that wrote the file. `programStart` is the file's start in program time,
-        /// in nanoseconds. Both are nil if they are unknown.
+        /// The length of a frame; 0 for a file that is being written.
+        let frameDuration: Duration
+        /// Identifies the run of the recorder that wrote the file. `programStart` is the file's start in program time.
+        /// Both are nil if they are unknown.
         let run: String?
-        let programStart: Int64?
+        let programStart: ProgramInstant?
 
         /// Returns how much later than `before` this file began. For files of the same run this is measured in program
         /// time, for files of different runs by the wall clock.
@@ -26,7 +27,7 @@ package struct ExportSelection {
             guard let run, run == before.run, let programStart, let other = before.programStart else {
                 return .milliseconds(start - before.start)
             }
-            return .nanoseconds(programStart - other)
+            return programStart - other
         }
     }
 
@@ -63,11 +64,11 @@ package struct ExportSelection {
             throw Self.nothing(ofChannel, includesOpen ? nil : open?.name)
         }
         let closed = found.sorted {
-            ($0.start, $0.programStart ?? 0, $0.name) < ($1.start, $1.programStart ?? 0, $1.name)
+            ($0.start, $0.programStart ?? .zero, $0.name) < ($1.start, $1.programStart ?? .zero, $1.name)
         }.map {
             Span(
                 path: "\(directory)/\($0.name)", name: $0.name, start: $0.start, end: $0.end,
-                frameDuration: $0.frameDuration, run: $0.run, programStart: $0.programStart)
+                frameDuration: .nanoseconds($0.frameDuration), run: $0.run, programStart: $0.programStart)
         }
         if includesOpen {
             spans = closed + (open.map { [$0] } ?? [])
@@ -100,7 +101,8 @@ package struct ExportSelection {
     private func pieces(behind end: Int64?, airtimes: [Duration]?) -> [StitchClip] {
         var begin = range.lowerBound
         var follows = false
-        if let end, begin >= end, (begin - end) * 1_000_000 < max(1, spans.first?.frameDuration ?? 0) {
+        if let end, begin >= end, .milliseconds(begin - end) < max(.nanoseconds(1), spans.first?.frameDuration ?? .zero)
+        {
             (begin, follows) = (end, true)
         }
         return spans.enumerated().compactMap { index, span in
@@ -125,7 +127,7 @@ package struct ExportSelection {
 
     private func notes(ofHole fate: String) -> [String] {
         let holes = zip(spans, spans.dropFirst()).compactMap { one, next -> String? in
-            guard let end = one.end, (next.start - end) * 1_000_000 > one.frameDuration else { return nil }
+            guard let end = one.end, .milliseconds(next.start - end) > one.frameDuration else { return nil }
             let (from, to) = (UTCTime(milliseconds: end), UTCTime(milliseconds: next.start))
             return "nothing was recorded from \(from.extended) to \(to.extended); \(fate)"
         }
@@ -153,7 +155,7 @@ package struct ExportSelection {
             else { continue }
             return Span(
                 path: "\(directory.path)/\(name)", name: name, start: facts.start.milliseconds, end: nil,
-                frameDuration: 0, run: facts.position?.run, programStart: facts.position?.programStart)
+                frameDuration: .zero, run: facts.position?.run, programStart: facts.position?.programStart)
         }
         return nil
     }

@@ -23,9 +23,8 @@ extension ChannelArchive {
     private static let largestFrame = 16 << 20
     /// The maximum number of frames that are decoded for one thumbnail: a GOP of 10 s at 60 frames per second.
     private static let mostDecoded = 600
-    /// The maximum rounding error, in nanoseconds, of a frame time that a client computes by adding times in
-    /// milliseconds.
-    private static let rounding: Int64 = 3_000_000
+    /// The maximum rounding error of a frame time that a client computes by adding times in milliseconds.
+    private static let rounding = Duration.milliseconds(3)
 
     /// Returns a JPEG image, `width` columns wide, of a frame of the file `id`. If `isExact` is true, it is the frame
     /// that is visible `seconds` after the beginning of the file; otherwise it is a keyframe before that. `isLasting`
@@ -36,15 +35,15 @@ extension ChannelArchive {
         let (_, file) = try file(id)
         guard !file.isStream else { throw Refusal(.unusable, "Of MPEG-TS recordings there are no thumbnails.") }
         return try telling {
-            let time = Int64(seconds * 1e9)
+            let time = Timestamp(nanoseconds: Int64(seconds * 1e9))
             let bytes = try isExact ? frame(of: file, at: time, width) : keyframe(of: file, at: time, width)
             return (bytes, !file.isOpen)
         }
     }
 
-    /// A JPEG image of the last keyframe of `file` at or before `time`, which is in nanoseconds. If there is no such
+    /// A JPEG image of the last keyframe of `file` at or before `time`. If there is no such
     /// keyframe, it is the first keyframe of the file. Only the first keyframe of each fragment counts.
-    private func keyframe(of file: OpenFile, at time: Int64, _ width: Int) throws -> [UInt8] {
+    private func keyframe(of file: OpenFile, at time: Timestamp, _ width: Int) throws -> [UInt8] {
         let map = try map(file)
         let keyframes = map.fragments.lazy.compactMap(\.keyframe)
         guard let track = map.layout.tracks.first(where: { $0.kind == .video }),
@@ -59,9 +58,9 @@ extension ChannelArchive {
         }
     }
 
-    /// A JPEG image of the frame of `file` that is visible at `time`, in nanoseconds. Decoding starts at the keyframe
+    /// A JPEG image of the frame of `file` that is visible at `time`. Decoding starts at the keyframe
     /// before that frame.
-    private func frame(of file: OpenFile, at time: Int64, _ width: Int) throws -> [UInt8] {
+    private func frame(of file: OpenFile, at time: Timestamp, _ width: Int) throws -> [UInt8] {
         let index: SegmentIndex
         do throws(SegmentReadFailure) {
             index = try SegmentIndex.read(file.descriptor)
@@ -70,8 +69,8 @@ extension ChannelArchive {
         }
         let samples = index.video.samples
         let base = TimeBase(1, Int32(clamping: index.video.timescale))
-        let late = min(base.rescale(index.facts.leading.sampleDuration, to: .nanoseconds) / 2, Self.rounding)
-        let wanted = TimeBase.nanoseconds.rescale(time + late, to: base, rounding: .down)
+        let late = min(base.duration(index.facts.leading.sampleDuration) / 2, Self.rounding)
+        let wanted = TimeBase.nanoseconds.rescale((time + late).nanoseconds, to: base, rounding: .down)
         let shown = samples.indices.filter { samples[$0].pts <= wanted }.max { samples[$0].pts < samples[$1].pts }
         guard let target = shown ?? samples.indices.min(by: { samples[$0].pts < samples[$1].pts }),
             let entry = samples[...target].lastIndex(where: \.isSync)

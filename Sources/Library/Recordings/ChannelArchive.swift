@@ -361,8 +361,8 @@ struct RunFile: Equatable {
     let closedName: String
     /// When the file's first frame was on air: milliseconds since 1970.
     let start: Int64
-    /// The range of program times, in nanoseconds, in which no frame of the file is missing.
-    let program: Range<Int64>
+    /// The range of program times in which no frame of the file is missing.
+    let program: Range<ProgramInstant>
 }
 
 extension ChannelArchive {
@@ -393,7 +393,7 @@ extension ChannelArchive {
                     let facts = try? SegmentReader.read("\(directory.path)/\(name)"),
                     let position = facts.position, runs.contains(position.run)
                 else { continue }
-                let length = max(0, facts.leading.nanoseconds(facts.leading.whole))
+                let length = Duration.nanoseconds(max(0, facts.leading.nanoseconds(facts.leading.whole)))
                 found.insert(closed)
                 files[position.run, default: []].append(
                     RunFile(

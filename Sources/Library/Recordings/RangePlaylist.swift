@@ -4,6 +4,7 @@ internal import Archive
 internal import Foundation
 internal import HLS
 internal import MP4
+internal import Media
 
 /// A media playlist (RFC 8216) of a range of recordings. Its segments are byte ranges of the unchanged files. Each
 /// segment is a series of fragments that usually begins with a keyframe. Uses neither clock nor disk.
@@ -18,6 +19,9 @@ struct RangePlaylist {
         var fragments: [FragmentMap.Fragment]
         /// Whether the file is still growing.
         var isOpen: Bool
+
+        /// When the media at `time` of the file was on air: milliseconds since 1970.
+        func date(of time: Timestamp) -> Int64 { start + time.nanoseconds / 1_000_000 }
     }
 
     /// A moment that an operator has marked.
@@ -30,16 +34,21 @@ struct RangePlaylist {
     /// A segment of the playlist: consecutive fragments of one file.
     private struct Piece {
         var bytes: Range<Int64>
-        var start: Int64
-        var duration: Int64
+        var start: Timestamp
+        var duration: Duration
+
+        init(_ fragment: FragmentMap.Fragment) {
+            (bytes, start, duration) = (fragment.bytes, fragment.start, .nanoseconds(fragment.duration))
+        }
 
         /// Returns the piece with `fragment` appended. `hasFrames` says whether the file has video.
         func joined(with fragment: FragmentMap.Fragment, hasFrames: Bool) -> Piece {
             var joined = self
             joined.bytes = bytes.lowerBound..<fragment.bytes.upperBound
-            let end = fragment.start + fragment.duration - start
+            let length = Duration.nanoseconds(fragment.duration)
+            let end = fragment.start + length - start
             if fragment.frames > 0 || !hasFrames {
-                joined.duration += fragment.duration
+                joined.duration += length
             } else if end - duration > RangePlaylist.audioTail {
                 // Audio usually ends a little later than the frames that it belongs to. Such audio adds no time to the
                 // piece. Audio that continues for longer without frames adds its time.
@@ -49,19 +58,19 @@ struct RangePlaylist {
         }
     }
 
-    /// How much later than the last frame of a fragment its audio may end, in nanoseconds: a few frames of AAC.
-    private static let audioTail: Int64 = 100_000_000
-    /// The minimum length of a piece, in nanoseconds, even if keyframes are more frequent; the last piece of a file may
+    /// How much later than the last frame of a fragment its audio may end: a few frames of AAC.
+    private static let audioTail = Duration.milliseconds(100)
+    /// The minimum length of a piece, even if keyframes are more frequent; the last piece of a file may
     /// be shorter. Unless the maximum length is reached, the next piece begins with a fragment that contains a
     /// keyframe, usually as its first frame.
-    private static let shortest: Int64 = 2_000_000_000
-    /// The maximum length of a piece, in nanoseconds. A piece that would become longer ends without waiting for a
+    private static let shortest = Duration.seconds(2)
+    /// The maximum length of a piece. A piece that would become longer ends without waiting for a
     /// keyframe.
-    private static let longest: Int64 = 10_000_000_000
+    private static let longest = Duration.seconds(10)
     /// The target duration, in seconds. It does not depend on the lengths of the pieces, because it must not change
     /// while the playlist grows, nor when the playlist ends (RFC 8216, 6.2.1). Only a fragment that is longer than the
     /// maximum length of a piece would need a larger value, and recorders write fragments of half a second.
-    private static let target = longest / 1_000_000_000
+    private static let target = longest.components.seconds
 
     private let from: Int64
     private let to: Int64?
@@ -79,22 +88,22 @@ struct RangePlaylist {
         var target = Self.target
         var isGrowing = false
         for file in files {
-            let reached = file.start + (file.fragments.last.map { $0.start + $0.duration } ?? 0) / 1_000_000
+            let reached = file.date(of: file.fragments.last.map { $0.start + .nanoseconds($0.duration) } ?? .zero)
             let goesOn = file.isOpen && to.map { $0 > reached } ?? true
             isGrowing = isGrowing || goesOn
             let pieces = pieces(of: file, leavesLast: goesOn).filter { meets($0, file) }
             guard let first = pieces.first else { continue }
             if !lines.isEmpty { lines.append("#EXT-X-DISCONTINUITY") }
             lines.append("#EXT-X-MAP:URI=\"recordings/\(file.id)/init.mp4\(query)\"")
-            let time = UTCTime(milliseconds: file.start + first.start / 1_000_000).extended
+            let time = UTCTime(milliseconds: file.date(of: first.start)).extended
             lines.append("#EXT-X-PROGRAM-DATE-TIME:\(time)")
             for piece in pieces {
-                let start = file.start + piece.start / 1_000_000
+                let start = file.date(of: piece.start)
                 marks = marks.drop { $0.date < start }
-                let told = marks.prefix { $0.date < start + piece.duration / 1_000_000 }
+                let told = marks.prefix { $0.date < start + piece.duration.inMilliseconds }
                 marks = marks.dropFirst(told.count)
                 lines += told.map(\.line)
-                target = max(target, (piece.duration + 999_999_999) / 1_000_000_000)
+                target = max(target, (piece.duration.inNanoseconds + 999_999_999) / 1_000_000_000)
                 lines.append("#EXTINF:\(Self.seconds(piece.duration)),")
                 lines.append("#EXT-X-BYTERANGE:\(piece.bytes.count)@\(piece.bytes.lowerBound)")
                 lines.append("recordings/\(file.id)/media.mp4\(query)")
@@ -119,8 +128,8 @@ struct RangePlaylist {
     }
 
     private func meets(_ piece: Piece, _ file: File) -> Bool {
-        let start = file.start + piece.start / 1_000_000
-        return start + piece.duration / 1_000_000 > from && to.map { start < $0 } ?? true
+        let start = file.date(of: piece.start)
+        return start + piece.duration.inMilliseconds > from && to.map { start < $0 } ?? true
     }
 
     /// The playlist segments of `file`. If `leavesLast` is set, the last one is left out, because it is not complete
@@ -136,16 +145,16 @@ struct RangePlaylist {
             {
                 pieces[pieces.count - 1] = longer
             } else {
-                pieces.append(Piece(bytes: fragment.bytes, start: fragment.start, duration: fragment.duration))
+                pieces.append(Piece(fragment))
             }
         }
         if leavesLast { _ = pieces.popLast() }
         return pieces
     }
 
-    /// Returns nanoseconds as seconds with six decimal places.
-    private static func seconds(_ nanoseconds: Int64) -> String {
-        let micros = nanoseconds / 1000
+    /// Returns `length` as seconds with six decimal places.
+    private static func seconds(_ length: Duration) -> String {
+        let micros = length.inNanoseconds / 1000
         let digits = String(micros % 1_000_000)
         return "\(micros / 1_000_000).\(String(repeating: "0", count: 6 - digits.count))\(digits)"
     }

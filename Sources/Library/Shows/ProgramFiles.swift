@@ -29,10 +29,10 @@ struct ProgramFiles {
     private let runs: [String: [Int]]
 
     /// The frame number of an event that does not name its run is used only if the frame's time in the file differs
-    /// from the event's time by less than this, in nanoseconds; otherwise the event's time is used. The two are never
+    /// from the event's time by less than this; otherwise the event's time is used. The two are never
     /// exactly equal: file times are in milliseconds, and an event gets the wall-clock time at which its scene is
     /// reported.
-    private static let near: Int64 = 2_000_000_000
+    private static let near = Duration.seconds(2)
 
     private static let mostFrames: Int64 = 1 << 40
 
@@ -41,13 +41,13 @@ struct ProgramFiles {
     init(_ segments: [CatalogueSegment]) {
         let began = Dictionary(segments.map { ($0.run ?? $0.name, $0.start) }, uniquingKeysWith: min)
         let order = { (segment: CatalogueSegment) in
-            (began[segment.run ?? segment.name] ?? 0, segment.programStart ?? 0, segment.start)
+            (began[segment.run ?? segment.name] ?? 0, segment.programStart ?? .zero, segment.start)
         }
         var files: [File] = []
         for segment in segments.sorted(by: { order($0) < order($1) }) {
             let rate = FrameRate(frameDuration: segment.frameDuration)
             let start = min(max(0, segment.start), 9_000_000_000_000) * 1_000_000
-            let first = rate.timeBase.ticks(.nanoseconds(segment.programStart ?? 0))
+            let first = rate.frame(at: segment.programStart ?? .zero).number
             let frames = max(0, rate.timeBase.ticks(.nanoseconds(min(segment.duration, 1 << 56))))
             var place: Int64 = 0
             if let last = files.last {
@@ -93,7 +93,7 @@ struct ProgramFiles {
         let file = files[index]
         let frames = frame - file.first
         let told = file.rate.timeBase.ticks(.nanoseconds(time - file.start))
-        let isExact = abs(frames - told) < file.rate.timeBase.ticks(.nanoseconds(Self.near))
+        let isExact = abs(frames - told) < file.rate.timeBase.ticks(Self.near)
         return range(from: index, isExact ? frames : told, to: file.run.flatMap { runs[$0]?.last } ?? index)
     }
 
