@@ -13,8 +13,8 @@ internal import Synchronization
 final class Readiness: Sendable {
     private struct Look {
         var units: Int64
-        /// When the channel's number of frames or packets last changed, in monotonic nanoseconds.
-        var moved: Int64
+        /// When the channel's number of frames or packets last changed.
+        var moved: MonotonicInstant
     }
 
     /// How long a channel may produce no new frame or packet.
@@ -40,7 +40,7 @@ final class Readiness: Sendable {
         let now = clock.now
         return looks.withLock { looks in
             let last = looks[report.name]
-            if let last, last.units == units { return now - last.moved < Self.patience.inNanoseconds }
+            if let last, last.units == units { return now - last.moved < Self.patience }
             looks[report.name] = Look(units: units, moved: now)
             return units > 0
         }

@@ -12,12 +12,12 @@ struct PreviewMuxer {
         var beginsGOP: Bool
     }
 
-    /// The length of a fragment in nanoseconds. Longer fragments increase the delay; shorter ones increase the share of
-    /// box headers in the data.
-    private static let length: Int64 = 150_000_000
-    /// How much media of another track may wait for the leading track, in nanoseconds. If the video stopped and there
-    /// were no limit, audio would be collected without end.
-    private static let patience: Int64 = 2_000_000_000
+    /// The length of a fragment. Longer fragments increase the delay; shorter ones increase the share of box headers in
+    /// the data.
+    private static let length = Duration.milliseconds(150)
+    /// How much media of another track may wait for the leading track. If the video stopped and there were no limit,
+    /// audio would be collected without end.
+    private static let patience = Duration.seconds(2)
     /// The number of seconds that is added to all times, so that times before the program's start are not negative.
     private static let lead: Int64 = 1
 
@@ -66,9 +66,9 @@ struct PreviewMuxer {
         return pieces
     }
 
-    private func span(to packet: EncodedPacket) -> Int64 {
-        guard let first = waiting.first(where: { $0.track == packet.track }) else { return 0 }
-        return packet.dtsNanoseconds - first.dtsNanoseconds
+    private func span(to packet: EncodedPacket) -> Duration {
+        guard let first = waiting.first(where: { $0.track == packet.track }) else { return .zero }
+        return packet.programDts - first.programDts
     }
 
     private mutating func flush(next: EncodedPacket?) -> Piece? {

@@ -10,8 +10,8 @@ internal import Synchronization
 final class TokenGuard: Sendable {
     private struct Session {
         var role: ControlRole
-        /// When the session ends, in monotonic nanoseconds.
-        var expires: Int64
+        /// When the session ends.
+        var expires: MonotonicInstant
     }
 
     private struct State {
@@ -73,7 +73,7 @@ final class TokenGuard: Sendable {
             {
                 state.sessions[oldest.key] = nil
             }
-            state.sessions[name] = Session(role: role, expires: now + Self.sessionLength.inNanoseconds)
+            state.sessions[name] = Session(role: role, expires: now + Self.sessionLength)
         }
         return name
     }
