@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-internal import Media
+package import Media
 
 /// One compressed packet from a demuxer; owns an `AVPacket`.
 ///
@@ -96,6 +96,23 @@ package final class PacketBox: Sendable {
     package func shift(by ticks: Int64) {
         if let pts { packet.pointee.pts = pts &+ ticks }
         if let dts { packet.pointee.dts = dts &+ ticks }
+    }
+}
+
+extension PacketBox {
+    /// Creates a copy of `source` for a decoder, with the times `pts` and `dts`, in ticks of the packet's time base.
+    package convenience init(_ source: EncodedPacket, pts: Int64, dts: Int64, subject: String) throws(AVFailure) {
+        try self.init(subject: subject)
+        let count = source.payload.count
+        try AVFailure.check(av_new_packet(packet, Int32(clamping: count)), "copy a packet of", subject)
+        source.payload.withUnsafeBytes { bytes in
+            UnsafeMutableRawBufferPointer(start: packet.pointee.data, count: count).copyMemory(from: bytes)
+        }
+        packet.pointee.stream_index = source.track == .video ? 0 : 1
+        packet.pointee.pts = pts
+        packet.pointee.dts = dts
+        packet.pointee.duration = source.duration
+        packet.pointee.flags = source.isKeyframe ? AV_PKT_FLAG_KEY : 0
     }
 }
 

@@ -1,7 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-internal import Media
+package import Media
+
+// MARK: Programs
+
+extension Demuxer {
+    /// A program of a transport stream (ISO/IEC 13818-1, 2.4.4.8), or a variant of a playlist.
+    package struct Program: Sendable {
+        /// The program number; for a playlist, the variant's index from 0.
+        package let number: Int
+        /// The service's name; nil if it is missing, is longer than 40 characters, or has other characters than
+        /// letters, digits and spaces.
+        package let name: String?
+        /// The indices of the program's streams.
+        package let streams: Set<Int>
+    }
+
+    /// The audio stream that libavformat rates as the best match for `video`.
+    package func bestAudio(beside video: StreamInfo?) -> StreamInfo? {
+        guard let video, video.index != bestVideo?.index else { return bestAudio }
+        let index = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, Int32(video.index), nil, 0)
+        return streams.first { $0.index == Int(index) }
+    }
+
+    /// Returns the kind of the stream `index` if this stream appeared after the input was opened and belongs to the
+    /// same program as a stream in `read`; otherwise nil. libavformat creates a stream for each new PID in the program
+    /// map table of a transport stream, and for the first packet of a track in FLV. If the programs of `read` have no
+    /// streams any more, a program that is new since the opening takes their place.
+    ///
+    /// libavformat's option `merge_pmt_versions` cannot be used for this. It matches new streams to old ones by their
+    /// position in the table, and ignores their kind: audio that is added before the video in the table would become
+    /// video.
+    package func kindOfLateStream(_ index: Int, beside read: Set<Int>) -> TrackKind? {
+        guard index >= openedStreams, index < Int(context.pointee.nb_streams),
+            let parameters = context.pointee.streams?[index]?.pointee.codecpar
+        else { return nil }
+        // Programs are compared by their numbers, because a new table moves streams out of their earlier program.
+        let own = Set(programs.filter { !$0.streams.isDisjoint(with: read) }.map(\.number))
+        let opened = Set(programs.map(\.number))
+        let current = Self.programs(of: context)
+        let isGone = current.allSatisfy { !own.contains($0.number) || $0.streams.isEmpty }
+        // A format without programs, such as FLV, has one program: all its streams.
+        let isPlain = opened.isEmpty && current.isEmpty
+        guard
+            isPlain
+                || current.contains(where: {
+                    $0.streams.contains(index)
+                        && (own.contains($0.number) || (isGone && !opened.contains($0.number)))
+                })
+        else { return nil }
+        switch parameters.pointee.codec_type {
+        case AVMEDIA_TYPE_VIDEO: return .video
+        case AVMEDIA_TYPE_AUDIO: return .audio
+        default: return nil
+        }
+    }
+
+    static func programs(of context: UnsafeMutablePointer<AVFormatContext>) -> [Program] {
+        (0..<Int(context.pointee.nb_programs)).compactMap { place in
+            guard let program = context.pointee.programs?[place]?.pointee else { return nil }
+            let streams = (0..<Int(program.nb_stream_indexes)).compactMap { program.stream_index?[$0] }.map(Int.init)
+            let name = program.metadata.text("service_name").flatMap { name in
+                name.count <= 40 && name.allSatisfy { $0.isLetter || $0.isNumber || $0 == " " } ? name : nil
+            }
+            return Program(number: Int(program.id), name: name, streams: Set(streams))
+        }
+    }
+}
+
+// MARK: Streams that continue others
 
 /// The streams of a demuxer that are continued by streams which appeared after the input was opened.
 struct StreamContinuations: Sendable {
