@@ -14,7 +14,7 @@ import Testing
 @Suite("Preview of the program on air")
 struct PreviewTests {
     private final class NoKeyframes: KeyframeRequester {
-        func requestKeyframe(at programTime: Int64?) {}
+        func requestKeyframe(at programTime: ProgramInstant?) {}
     }
 
     private func makeStream(_ seed: UInt64) -> GeneratedStream {
@@ -56,7 +56,7 @@ struct PreviewTests {
                 #expect(piece.beginsGOP == (frames.first?.isKeyframe ?? false))
                 #expect(!frames.dropFirst().contains { $0.isKeyframe && $0.track == .video })
                 if let first = frames.first, let last = frames.last {
-                    #expect(last.dtsNanoseconds - first.dtsNanoseconds < 150_000_000)
+                    #expect(last.programDts - first.programDts < .milliseconds(150))
                 }
                 waiting = []
             }

@@ -33,11 +33,11 @@ struct ChannelArchiveTests {
     func pages(files: Int) throws {
         let names = (1...files).map { name($0) }
         let rows = names.enumerated().map { index, name in
-            let begin = Int64(index) * 10_000_000_000
+            let begin = ProgramInstant.zero + .seconds(10 * index)
             return CatalogueSegment(
                 record: SegmentRecord(
                     fileName: name, channel: "test", sequence: index + 1, start: start(index + 1), programStart: begin,
-                    programEnd: begin + 10_000_000_000, frames: 250, audioSamples: 0, bytes: 0, ending: .rotate,
+                    programEnd: begin + .seconds(10), frames: 250, audioSamples: 0, bytes: 0, ending: .rotate,
                     run: "b1"))
         }
         for name in names { try place.write([UInt8](), to: name) }
@@ -71,7 +71,7 @@ struct ChannelArchiveTests {
     ) throws -> [UInt8] {
         let sample = SampleRecording(seconds: seconds)
         var layout = try FragmentMap(SampleBytes(bytes: Array(sample.open.prefix(sample.fragments[0])))).layout
-        let position = SegmentPosition(run: run, programStart: Int64(number - 1) * 10_000_000_000, ending: ending)
+        let position = SegmentPosition(run: run, programStart: .zero + .seconds(10 * (number - 1)), ending: ending)
         let tags = MovieTags(
             channel: "test", start: start(number), encoderSettings: "x264 test settings", position: position)
         layout.userData = tags.box

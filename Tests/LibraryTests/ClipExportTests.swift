@@ -13,7 +13,7 @@ import Testing
 
 @Suite("Exports and projects of a channel's clips")
 struct ClipExportTests {
-    private static let (second, frame): (Int64, Int64) = (1_000_000_000, 40_000_000)
+    private static let (second, frame): (ProgramInstant, Duration) = (1_000_000_000, .milliseconds(40))
 
     private let place: TemporaryDirectory
     private let show = SampleShow()
@@ -42,10 +42,10 @@ struct ClipExportTests {
         let request = try book.export("x", hasHandles: false)
         let clip = try #require(request.clip)
         #expect(request.channel == "test" && request.name == "Goal" && request.range.count == 1000)
-        #expect(clip.run == "a1" && clip.times == Self.second..<2 * Self.second && clip.frameDuration == Self.frame)
+        #expect(clip.run == "a1" && clip.times == Self.second..<2_000_000_000 && clip.frameDuration == Self.frame)
         #expect(clip.isRecorded() && request.stitched.isEmpty && !request.isTrial)
         let wide = try #require(try book.export("x", hasHandles: true).clip)
-        #expect(wide.times == Self.second - Self.frame..<2 * Self.second + Self.frame)
+        #expect(wide.times == 960_000_000..<2_040_000_000)
 
         book.exporting("x", job: "job")
         let waiting = try book.clip("x")
@@ -113,7 +113,7 @@ struct ClipExportTests {
             ClipPart(id: "y", skipped: (2, 3)),
             ClipPart(id: "x", transition: transition, audioOffset: .milliseconds(20)),
         ])
-        let times: [Range<Int64>] = [3_080_000_000..<3_880_000_000, 1_000_000_000..<2_000_000_000]
+        let times: [Range<ProgramInstant>] = [3_080_000_000..<3_880_000_000, 1_000_000_000..<2_000_000_000]
         #expect(request.stitched.map(\.clip.times) == times)
         #expect(request.stitched.map(\.title) == [nil, "Goal"])
         #expect(request.stitched.map(\.transition) == [nil, transition])

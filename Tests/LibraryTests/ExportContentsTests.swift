@@ -82,7 +82,7 @@ struct ExportContentsTests {
         // The requested range of a clip is half a frame shorter at both ends, so a widening of up to a frame is not
         // reported.
         let clip = ClipExport(
-            run: "a", times: 0..<1, frameDuration: 40_000_000, isRecorded: { true }, finished: { _ in })
+            run: "a", times: 0..<1, frameDuration: .milliseconds(40), isRecorded: { true }, finished: { _ in })
         clip.tell(&report)
         #expect(report.widenedStart == 0 && report.widenedEnd == 80)
     }

@@ -33,7 +33,7 @@ struct ExportQueueTests {
     private var waiting: ExportRequest {
         var request = request()
         request.clip = ClipExport(
-            run: "a1", times: 0..<1_000_000_000, frameDuration: 40_000_000,
+            run: "a1", times: 0..<1_000_000_000, frameDuration: .milliseconds(40),
             isRecorded: { [gate] in
                 gate.wait()
                 return false
@@ -188,7 +188,7 @@ struct ExportPlanningTests {
     private func request(isRecorded: @escaping @Sendable () -> Bool = { true }) -> ExportRequest {
         var request = ExportRequest(channel: "test", range: 0..<1000, name: nil, isExact: nil)
         let clip = ClipExport(
-            run: "a1", times: 0..<1_000_000_000, frameDuration: 40_000_000, isRecorded: isRecorded,
+            run: "a1", times: 0..<1_000_000_000, frameDuration: .milliseconds(40), isRecorded: isRecorded,
             finished: { _ in })
         request.stitched = [StitchedClip(clip, title: "Goal", ClipPart(id: "x"))]
         return request

@@ -2,6 +2,7 @@
 
 import Dispatch
 import MP4
+import Media
 import Synchronization
 import TestSupport
 import Testing
@@ -10,12 +11,10 @@ import Testing
 
 @Suite("Playlists of random recordings")
 struct RangePlaylistPropertyTests {
-    private static let second: Int64 = 1_000_000_000
-
     /// File `number`, with random fragments. Each lasts an integral number of milliseconds, at most 3 s. The last
     /// fragment may contain audio only.
     private func file(_ number: Int, start: Int64, _ random: inout SeededRandom) -> RangePlaylist.File {
-        var (place, time) = (Int64.random(in: 500...5000, using: &random), Int64(0))
+        var (place, time) = (Int64.random(in: 500...5000, using: &random), Timestamp.zero)
         let keyframes = Double.random(in: 0.1...1, using: &random)
         var fragments: [FragmentMap.Fragment] = []
         func add(_ milliseconds: Int64, frames: Int, hasKeyframe: Bool, beginsWithKeyframe: Bool) {
@@ -25,7 +24,7 @@ struct RangePlaylistPropertyTests {
                 FragmentMap.Fragment(
                     bytes: bytes, start: time, duration: milliseconds * 1_000_000, frames: frames,
                     beginsWithKeyframe: beginsWithKeyframe, keyframe: keyframe))
-            (place, time) = (bytes.upperBound, time + milliseconds * 1_000_000)
+            (place, time) = (bytes.upperBound, time + .milliseconds(milliseconds))
         }
         for index in 0..<Int.random(in: 1...25, using: &random) {
             let hasKeyframe = index == 0 || Double.random(in: 0...1, using: &random) < keyframes
@@ -52,7 +51,7 @@ struct RangePlaylistPropertyTests {
 
     /// When the last fragment of `file` ends, in milliseconds since 1970.
     private func end(of file: RangePlaylist.File) -> Int64 {
-        file.start + (file.fragments.last.map { $0.start + $0.duration } ?? 0) / 1_000_000
+        file.start + (file.fragments.last.map { $0.start.nanoseconds + $0.duration } ?? 0) / 1_000_000
     }
 
     private func read(
@@ -67,7 +66,7 @@ struct RangePlaylistPropertyTests {
         try list.pieces.map { piece in
             let file = try #require(files.first { $0.id == piece.file })
             let first = try #require(file.fragments.first { $0.bytes.lowerBound == piece.bytes.lowerBound })
-            let start = file.start + first.start / 1_000_000
+            let start = file.start + first.start.nanoseconds / 1_000_000
             return start..<start + piece.micros / 1000
         }
     }
@@ -98,12 +97,12 @@ struct RangePlaylistPropertyTests {
         #expect(pieces.first?.bytes.lowerBound == fragments.first?.bytes.lowerBound)
         #expect(pieces.last?.bytes.upperBound == fragments.last?.bytes.upperBound)
         #expect(pieces.allSatisfy { $0.micros <= 10_000_000 })
-        var time: Int64 = 0
+        var time = Timestamp.zero
         for (piece, next) in zip(pieces, pieces.dropFirst()) {
-            time += piece.micros * 1000
+            time += .microseconds(piece.micros)
             let first = fragments.first { $0.bytes.lowerBound == next.bytes.lowerBound }
             #expect(piece.bytes.upperBound == next.bytes.lowerBound && first?.start == time)
-            let isFull = piece.micros * 1000 + (first?.duration ?? 0) > 10 * Self.second
+            let isFull = piece.micros * 1000 + (first?.duration ?? 0) > 10_000_000_000
             #expect(isFull || piece.micros >= 2_000_000 && first?.keyframe != nil)
         }
         var length = frames.reduce(0) { $0 + $1.duration }
@@ -188,7 +187,7 @@ struct RangePlaylistPropertyTests {
         let fragments = (0..<30).map { index in
             let bytes = Int64(index) * 100..<Int64(index + 1) * 100
             return FragmentMap.Fragment(
-                bytes: bytes, start: Int64(index) * Self.second, duration: Self.second, frames: 25,
+                bytes: bytes, start: .zero + .seconds(index), duration: 1_000_000_000, frames: 25,
                 beginsWithKeyframe: index % 8 == 0, keyframe: index % 8 == 0 ? .init(bytes: bytes, time: 0) : nil)
         }
         let targets = try (1...30).map { count in

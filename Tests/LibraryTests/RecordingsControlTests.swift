@@ -144,10 +144,11 @@ struct RangePlaylistTests {
         let fragments = (0..<seconds * 2).map { index in
             let isKey = index % 4 == 0
             let place = 1000 + Int64(index) * 100
+            let start = Timestamp.zero + .milliseconds(500 * index)
             return FragmentMap.Fragment(
-                bytes: place..<place + 100, start: Int64(index) * 500_000_000, duration: 500_000_000, frames: 15,
+                bytes: place..<place + 100, start: start, duration: 500_000_000, frames: 15,
                 beginsWithKeyframe: isKey,
-                keyframe: isKey ? .init(bytes: place + 20..<place + 40, time: Int64(index) * 500_000_000) : nil)
+                keyframe: isKey ? .init(bytes: place + 20..<place + 40, time: start) : nil)
         }
         return RangePlaylist.File(id: id, start: start, fragments: fragments, isOpen: isOpen)
     }

@@ -63,12 +63,12 @@ struct SceneLineTests {
         /// The catalogue's rows of the run: dated to the millisecond, with events noted a little later.
         var rows: (segments: [CatalogueSegment], events: [CatalogueEvent]) {
             let segments = files.map { frames in
-                let programStart = time(frames.lowerBound) - begin * 1_000_000
+                let programStart = ProgramInstant(nanoseconds: time(frames.lowerBound) - begin * 1_000_000)
                 return CatalogueSegment(
                     record: SegmentRecord(
                         fileName: "relay_\(name)_\(frames.lowerBound).mp4", channel: "relay", sequence: 1,
                         start: UTCTime(milliseconds: time(frames.lowerBound) / 1_000_000), programStart: programStart,
-                        programEnd: programStart + time(frames.upperBound) - time(frames.lowerBound),
+                        programEnd: programStart + .nanoseconds(time(frames.upperBound) - time(frames.lowerBound)),
                         frames: frames.count, audioSamples: 0, bytes: 1, ending: .rotate, run: name))
             }
             let events = scenes.map { scene in

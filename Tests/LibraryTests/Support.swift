@@ -9,6 +9,7 @@ import RecordingSamples
 import Segmenter
 import Studio
 import Synchronization
+import TestSupport
 import Testing
 
 /// Bytes that can be read like a file.
@@ -99,7 +100,7 @@ final class SampleShow: Sendable {
         isForClips: Bool = false
     ) {
         let stretch = RecordedStretch(
-            run: run, start: 0, end: Int64(recorded * 1e9), fileStart: 0, fileTime: SampleRecording.start)
+            run: run, start: 0, end: .zero + .seconds(recorded), fileStart: 0, fileTime: SampleRecording.start)
         let now = ClipStore.Recorded(
             program: .init(run: run, frames: 0..<Int64(seconds * 25) + 1, rate: FrameRate(25)), stretch: stretch,
             refusal: isSuspended ? ClipStore.nothingRecorded : nil, isForClips: isForClips, isSuspended: isSuspended)

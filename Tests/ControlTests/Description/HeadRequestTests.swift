@@ -18,7 +18,7 @@ struct HeadRequestTests {
     /// A program that is on air until ``end()`` is called.
     private final class Show: Sendable {
         private struct NoKeyframes: KeyframeRequester {
-            func requestKeyframe(at programTime: Int64?) {}
+            func requestKeyframe(at programTime: ProgramInstant?) {}
         }
 
         private let current: Mutex<PacketStream?>

@@ -157,7 +157,7 @@ extension ArchiveWalk {
         case 0:
             // If files of two such times follow each other, retention knows the time between them only to within 10
             // min.
-            slack += 600_000_000_000
+            slack += .seconds(600)
             setClock(hours)
         case 1: setClock(-hours)
         default: setClock(Int64.random(in: -50_000...50_000, using: &random))
@@ -173,7 +173,7 @@ extension ArchiveWalk {
     private func setClock(_ error: Int64) {
         note("the wall clock is \(error / 1000) s ahead")
         let step = abs(error - time.error)
-        if step < 60_000 { slack += step * 1_000_000 }
+        if step < 60_000 { slack += .milliseconds(step) }
         hadWrongClock = true
         time.set(error: error, hasServer: Int.random(in: 0..<3, using: &random) > 0)
         look()

@@ -2,6 +2,7 @@
 
 import Archive
 import Foundation
+import Media
 import TestSupport
 
 /// Compares the directories with the model.
@@ -56,7 +57,7 @@ extension ArchiveWalk {
             }
             let age = time.now - file.ended
             if file.isAgeKnown, age < protectedAge {
-                fault("retention deleted \(name) at the age of \(age / 1_000_000_000) s: \(rules)")
+                fault("retention deleted \(name) at the age of \(age.components.seconds) s: \(rules)")
             }
         }
         place.files[name] = nil
@@ -76,7 +77,7 @@ extension ArchiveWalk {
             let run = runs[position.run]
         else { return fault("\(name) was made, and is no recording of relay") }
         guard let stamp = try? FileDescriptor.open(readOnly: file).stamp() else { return fault("\(name) is gone") }
-        let first = position.programStart / SimulatedMedia.frame
+        let first = SimulatedMedia.rate.frame(at: position.programStart, rounding: .down).number
         let frames = first..<first + Int64(facts.frames)
         var known = run
         known.recorded.append(frames)

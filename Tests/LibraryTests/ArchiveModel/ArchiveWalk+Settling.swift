@@ -2,6 +2,7 @@
 
 import Archive
 import Foundation
+import Media
 import Segmenter
 import TestSupport
 
@@ -153,13 +154,13 @@ extension ArchiveWalk {
         let isEndKnown = !run.wasKilled || !run.wasInterrupted
         let end = isEndKnown ? run.fed : run.recorded.map(\.upperBound).max() ?? first
         // Times are rounded to milliseconds.
-        let tolerance: Int64 = 1_000_000
+        let (tolerance, rate) = (Duration.milliseconds(1), SimulatedMedia.rate)
         guard first < end else { return nil }
         return (first..<end).first { frame in
-            let (from, to) = (frame * SimulatedMedia.frame, (frame + 1) * SimulatedMedia.frame)
+            let (from, to) = (rate.start(of: FrameIndex(frame)), rate.start(of: FrameIndex(frame + 1)))
             let isRecorded = run.recorded.contains { $0.contains(frame) }
             return !isRecorded
-                && !gaps.contains { $0.from <= from + tolerance && ($0.to ?? .max) >= to - tolerance }
+                && !gaps.contains { $0.from <= from + tolerance && ($0.to ?? .distantFuture) >= to - tolerance }
         }
     }
 }

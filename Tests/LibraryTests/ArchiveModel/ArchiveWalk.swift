@@ -20,8 +20,8 @@ final class ArchiveWalk {
         }()
     }
 
-    /// The maximum rounding error of a file's date, in nanoseconds.
-    private static let rounding: Int64 = 5_000_000
+    /// The maximum rounding error of a file's date.
+    private static let rounding = Duration.milliseconds(5)
     /// After this number of operations, all disturbances end, and everything must become right again.
     private static let settlingInterval = 20
     /// The number of operations that are reported with a fault.
@@ -58,10 +58,10 @@ final class ArchiveWalk {
     /// The template of file names, as in `--record-name`.
     private(set) var names: String
     var rules = RetentionRules(minimumAge: .seconds(3600))
-    /// The smallest value of `--keep-min` so far, in nanoseconds.
-    private(set) var leastMinimum: Int64 = .max
-    /// The maximum error of a file's age, in nanoseconds, caused by clock steps that are too small to be noticed.
-    var slack: Int64 = 0
+    /// The smallest value of `--keep-min` so far; nil before the first.
+    private(set) var leastMinimum: Duration?
+    /// The maximum error of a file's age, caused by clock steps that are too small to be noticed.
+    var slack = Duration.zero
     /// Whether the clock was ever wrong.
     var hadWrongClock = false
     /// Whether the directory was moved away from its path, as if its disk were missing.
@@ -114,7 +114,7 @@ final class ArchiveWalk {
         let report = """
             seed \(seed): \(first)
             channel \(channel) beside \(otherChannel), uploads: \(hasUploads)
-            true time \(time.now / 1_000_000_000) s, wall clock \(time.error / 1000) s ahead
+            true time \(time.seconds) s, wall clock \(time.error / 1000) s ahead
             the last operations:
               \(trail.suffix(Self.shownOperations).joined(separator: "\n  "))
             """
@@ -165,16 +165,16 @@ final class ArchiveWalk {
         rules = RetentionRules(
             maximumAge: random.pick(ages), maximumBytes: random.pick(sizes), minimumFree: random.pick(free),
             minimumAge: random.pick([.seconds(3600), .seconds(4 * 3600)]))
-        leastMinimum = min(leastMinimum, minimumAge)
+        leastMinimum = min(leastMinimum ?? rules.minimumAge, rules.minimumAge)
         note("the rules are now \(rules)")
     }
 
-    private var minimumAge: Int64 { rules.minimumAge.components.seconds * 1_000_000_000 }
-
-    /// The minimum age, in nanoseconds, at which retention may delete a file. If the clock was wrong, only the smallest
+    /// The minimum age at which retention may delete a file. If the clock was wrong, only the smallest
     /// `--keep-min` so far is certain, because relay remembers a wrong clock only for the duration of the present
     /// `--keep-min`.
-    var protectedAge: Int64 { (hadWrongClock ? leastMinimum : minimumAge) - slack - Self.rounding }
+    var protectedAge: Duration {
+        (hadWrongClock ? leastMinimum ?? rules.minimumAge : rules.minimumAge) - slack - Self.rounding
+    }
 
     /// Returns a number that was not used before.
     func nextNumber() -> Int {
@@ -183,7 +183,7 @@ final class ArchiveWalk {
     }
 
     /// Adds an operation to the report.
-    func note(_ text: String) { trail.append("\(time.now / 1_000_000_000) s: \(text)") }
+    func note(_ text: String) { trail.append("\(time.seconds) s: \(text)") }
 
     /// Adds a fault.
     func fault(_ text: String) { faults.append(text) }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Archive
+import Media
 
 @testable import Catalogue
 
@@ -11,8 +12,8 @@ final class ModelPlace {
         /// The recorder's run; `frames` are the frames of the run's program that the file contains.
         var run: String
         var frames: Range<Int64>
-        /// When the file was closed, in nanoseconds of the true time.
-        var ended: Int64
+        /// When the file was closed, by the true time.
+        var ended: MonotonicInstant
         var stamp: FileStamp
         /// Whether retention can know the age of the file. It cannot if the clock was wrong and relay was killed before
         /// it could remember that.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Archive
+import Media
 import Synchronization
 
 @testable import Catalogue
@@ -12,8 +13,8 @@ final class SimulatedDelivery: SegmentDelivery {
         case none
         /// The remote does not answer.
         case away
-        /// The remote does not answer before this true time, in nanoseconds.
-        case awayUntil(Int64)
+        /// The remote does not answer before this true time.
+        case awayUntil(MonotonicInstant)
         /// Relay is killed before the file has arrived.
         case killedBefore
         /// Relay is killed after the file has arrived, but before relay knows it.
@@ -76,7 +77,7 @@ final class SimulatedDelivery: SegmentDelivery {
 
 extension SimulatedDelivery.Fault {
     /// Whether the remote has been away, and answers again at `now`.
-    fileprivate func isOver(at now: Int64) -> Bool {
+    fileprivate func isOver(at now: MonotonicInstant) -> Bool {
         if case .awayUntil(let end) = self { now >= end } else { false }
     }
 }

@@ -7,8 +7,6 @@ enum SimulatedMedia {
     static let rate = FrameRate(25)
     /// The number of frames in a second.
     static let second: Int64 = 25
-    /// The duration of a frame, in nanoseconds.
-    static let frame: Int64 = 40_000_000
     static let description = StreamDescription(video: video, audio: audio)
 
     private static let video = TrackDescription(
@@ -35,11 +33,11 @@ enum SimulatedMedia {
                 of: audio, pts: number * 1024, dts: number * 1024, duration: 1024, isKeyframe: true,
                 payload: SharedBytes([UInt8](repeating: 7, count: 20)))
         }
-        return packets.sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
+        return packets.sorted { ($0.programDts, $0.track.rawValue) < ($1.programDts, $1.track.rawValue) }
     }
 }
 
 /// Ignores keyframe requests, because the program has a keyframe each second.
 final class DeafKeyframes: KeyframeRequester {
-    func requestKeyframe(at programTime: Int64?) {}
+    func requestKeyframe(at programTime: ProgramInstant?) {}
 }

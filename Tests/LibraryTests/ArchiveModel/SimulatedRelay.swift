@@ -162,7 +162,7 @@ final class SimulatedRelay {
     /// uploads until nothing waits when it answers again. Retention checks during each pause. Returns the files that
     /// arrived. The file `name` must exist, because the uploader pauses only after a failure.
     func upload(_ name: String, awayFor duration: Duration) async -> [SimulatedDelivery.Arrival] {
-        let end = time.now + duration.inNanoseconds
+        let end = time.now + duration
         let delivery = SimulatedDelivery(.awayUntil(end), after: 0, time: time)
         let ending = Ending()
         let path = "\(directory.path)/\(name)"
@@ -185,7 +185,7 @@ final class SimulatedRelay {
     /// Ends the run in the regular way.
     func finish() async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            recorder.finish(deadline: .max) { done.resume() }
+            recorder.finish(deadline: .distantFuture) { done.resume() }
         }
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             catalogue.finish { done.resume() }
