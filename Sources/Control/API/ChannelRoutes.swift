@@ -50,13 +50,13 @@ struct ChannelRoutes {
                         }))
             },
             Endpoint(.get, Self.path, .view) { request in
-                JSON.response(try channel(request).report)
+                JSON.response(try request.channel(of: host).report)
             },
             Endpoint(.get, Self.path + "/outputs", .view) { request in
-                JSON.response(["outputs": try channel(request).report.status?.outputs ?? []])
+                JSON.response(["outputs": try request.channel(of: host).report.status?.outputs ?? []])
             },
             Endpoint(.get, Self.output, .view) { request in
-                JSON.response(try output(try request.parameter("output"), of: try channel(request)))
+                JSON.response(try output(try request.parameter("output"), of: try request.channel(of: host)))
             },
         ]
     }
@@ -64,14 +64,14 @@ struct ChannelRoutes {
     private var outputs: [Endpoint] {
         [
             Endpoint(.post, Self.path + "/outputs", .operate) { request in
-                let channel = try channel(request)
+                let channel = try request.channel(of: host)
                 let asked = try await JSON.body(NewOutput.self, of: request)
                 let name = try await Blocking.control.run { try channel.addOutput(asked.address) }
                 let place = "\(request.request.uri.path)/\(Self.encoded(name))"
                 return JSON.response(try output(name, of: channel), status: .created, headers: [.location: place])
             },
             Endpoint(.patch, Self.output, .operate) { request in
-                let (channel, name) = (try channel(request), try request.parameter("output"))
+                let (channel, name) = (try request.channel(of: host), try request.parameter("output"))
                 let change = try await JSON.body(OutputChange.self, of: request)
                 guard change.paused != nil || change.address != nil else {
                     throw Refusal(.unusable, "There is nothing to change: give paused or address.")
@@ -86,11 +86,11 @@ struct ChannelRoutes {
                 return JSON.response(try output(name, of: channel))
             },
             Endpoint(.delete, Self.output, .operate) { request in
-                try channel(request).removeOutput(try request.parameter("output"))
+                try request.channel(of: host).removeOutput(try request.parameter("output"))
                 return JSON.empty()
             },
             Endpoint(.post, Self.output + "/retry", .operate) { request in
-                let (channel, name) = (try channel(request), try request.parameter("output"))
+                let (channel, name) = (try request.channel(of: host), try request.parameter("output"))
                 try await Blocking.control.run { try channel.retryOutput(name) }
                 return JSON.response(try output(name, of: channel), status: .accepted)
             },
@@ -100,30 +100,30 @@ struct ChannelRoutes {
     private var doing: [Endpoint] {
         [
             Endpoint(.post, Self.path + "/recording/start", .operate) { request in
-                let channel = try channel(request)
+                let channel = try request.channel(of: host)
                 try await Blocking.control.run { try channel.startRecording() }
                 return JSON.response(channel.report, status: .accepted)
             },
             Endpoint(.post, Self.path + "/recording/stop", .operate) { request in
-                let channel = try channel(request)
+                let channel = try request.channel(of: host)
                 try channel.stopRecording()
                 return JSON.response(channel.report, status: .accepted)
             },
             Endpoint(.post, Self.path + "/recording/split", .operate) { request in
-                let channel = try channel(request)
+                let channel = try request.channel(of: host)
                 try channel.splitRecording()
                 return JSON.response(channel.report, status: .accepted)
             },
             Endpoint(.post, Self.path + "/uploads/retry", .operate) { request in
-                try channel(request).retryUploads()
+                try request.channel(of: host).retryUploads()
                 return JSON.empty(.accepted)
             },
             Endpoint(.post, Self.path + "/keyframe", .operate) { request in
-                try channel(request).requestKeyframe()
+                try request.channel(of: host).requestKeyframe()
                 return JSON.empty(.accepted)
             },
             Endpoint(.post, Self.path + "/markers", .operate) { request in
-                let channel = try channel(request)
+                let channel = try request.channel(of: host)
                 let text = try await JSON.body(NewMarker.self, of: request).text
                 // The limit counts Unicode scalars, as the API's description does, because a character may consist of
                 // any number of scalars.
@@ -134,13 +134,6 @@ struct ChannelRoutes {
                 return JSON.response(marker, status: .created)
             },
         ]
-    }
-
-    private func channel(_ request: ControlRequest) throws(Refusal) -> any ControlledChannel {
-        guard let channel = host.channel(try request.parameter("channel")) else {
-            throw Refusal(.notFound, "There is no channel of this name.")
-        }
-        return channel
     }
 
     private func output(_ name: String, of channel: any ControlledChannel) throws(Refusal) -> OutputStatus {

@@ -33,7 +33,7 @@ final class PreviewRoutes: Sendable {
 
     private func preview(_ request: ControlRequest) throws(Refusal) -> Response {
         let name = try request.parameter("channel")
-        let stream = try stream(name)
+        let stream = try stream(request)
         if let reason = PreviewFeed(of: stream).refusal { throw Refusal(.conflict, reason) }
         let body = StreamedBody.body(of: request) { [self] write in
             // The feed begins here, when the body is written, and not earlier. The body of a HEAD request is never
@@ -75,7 +75,7 @@ final class PreviewRoutes: Sendable {
     private func snapshot(_ request: ControlRequest) async throws -> Response {
         let name = try request.parameter("channel")
         let width = try request.integer("width", in: Snapshot.widths)
-        let stream = try stream(name)
+        let stream = try stream(request)
         let bytes = try await Blocking.stills.run { [snapshots] in
             try snapshots.bytes(of: "\(name) \(width ?? 0)") { () throws(Refusal) in
                 try Self.jpeg(of: stream, width: width)
@@ -96,9 +96,10 @@ final class PreviewRoutes: Sendable {
         }
     }
 
-    private func stream(_ name: String) throws(Refusal) -> PacketStream {
-        guard let channel = host.channel(name) else { throw Refusal(.notFound, "There is no channel of this name.") }
-        guard let stream = channel.stream else { throw Refusal(.unavailable, "The channel is not on air.") }
+    private func stream(_ request: ControlRequest) throws(Refusal) -> PacketStream {
+        guard let stream = try request.channel(of: host).stream else {
+            throw Refusal(.unavailable, "The channel is not on air.")
+        }
         return stream
     }
 

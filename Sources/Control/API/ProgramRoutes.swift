@@ -9,9 +9,6 @@ internal import Studio
 
 /// The API of the scenes on air and in the preview, and of their sources.
 struct ProgramRoutes {
-    /// The response to a request for a change: the frame at which the change takes effect.
-    private struct Effect: Encodable { let frame: Int64 }
-
     private static let path = "/v1/channels/{channel}"
 
     /// The width of a snapshot in pixels if the request does not give one.
@@ -29,30 +26,30 @@ struct ProgramRoutes {
     private var scenes: [Endpoint] {
         [
             Endpoint(.get, Self.path + "/program", .view) { request in
-                JSON.response(try program(request).report)
+                JSON.response(try request.program(of: host).report)
             },
             Endpoint(.put, Self.path + "/program", .operate) { request in
-                let program = try program(request)
+                let program = try request.program(of: host)
                 let asked = try await JSON.body(ProgramRequest.self, of: request)
-                return JSON.response(Effect(frame: try program.put(asked)))
+                return JSON.response(ChangedFrame(frame: try program.put(asked)))
             },
             Endpoint(.delete, Self.path + "/program/changes/{frame}", .operate) { request in
                 guard let frame = Int64(try request.parameter("frame")) else {
                     throw Refusal(.notFound, "A change is named by the number of its frame.")
                 }
-                try program(request).withdraw(at: frame)
+                try request.program(of: host).withdraw(at: frame)
                 return JSON.empty()
             },
             Endpoint(.put, Self.path + "/preview", .operate) { request in
-                let program = try program(request)
+                let program = try request.program(of: host)
                 try program.prepare(try await JSON.body(ProgramRequest.self, of: request))
                 return JSON.response(program.report)
             },
             Endpoint(.post, Self.path + "/take", .operate) { request in
-                JSON.response(Effect(frame: try program(request).take()))
+                JSON.response(ChangedFrame(frame: try request.program(of: host).take()))
             },
             Endpoint(.post, Self.path + "/auto", .operate) { request in
-                JSON.response(Effect(frame: try program(request).auto()))
+                JSON.response(ChangedFrame(frame: try request.program(of: host).auto()))
             },
         ]
     }
@@ -61,16 +58,16 @@ struct ProgramRoutes {
     private var parts: [Endpoint] {
         [
             Endpoint(.put, Self.path + "/overlays/{overlay}", .operate) { request in
-                let (program, name) = (try program(request), try request.parameter("overlay"))
+                let (program, name) = (try request.program(of: host), try request.parameter("overlay"))
                 let change = try await JSON.body(OverlayRequest.self, of: request)
                 guard !change.isEmpty else {
                     throw Refusal(.unusable, "There is nothing to change: give visible or text.")
                 }
                 return JSON.response(
-                    Effect(frame: try await Blocking.changes.run { try program.changeOverlay(name, change) }))
+                    ChangedFrame(frame: try await Blocking.changes.run { try program.changeOverlay(name, change) }))
             },
             Endpoint(.get, Self.path + "/sources/{source}/snapshot.jpg", .view) { request in
-                let (program, name) = (try program(request), try request.parameter("source"))
+                let (program, name) = (try request.program(of: host), try request.parameter("source"))
                 let width = try request.integer("width", in: 32...1920) ?? Self.width
                 let key = "\(request.request.uri.path) \(width)"
                 let bytes = try await Blocking.stills.run {
@@ -83,7 +80,7 @@ struct ProgramRoutes {
                     body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
             },
             Endpoint(.patch, Self.path + "/sources/{source}", .operate) { request in
-                let (program, name) = (try program(request), try request.parameter("source"))
+                let (program, name) = (try request.program(of: host), try request.parameter("source"))
                 let change = try await JSON.body(SourceRequest.self, of: request)
                 guard !change.isEmpty else {
                     throw Refusal(
@@ -94,13 +91,6 @@ struct ProgramRoutes {
                 return JSON.response(program.report)
             },
         ]
-    }
-
-    private func program(_ request: ControlRequest) throws(Refusal) -> Director {
-        guard let channel = host.channel(try request.parameter("channel")) else {
-            throw Refusal(.notFound, "There is no channel of this name.")
-        }
-        return try channel.program()
     }
 }
 

@@ -9,9 +9,6 @@ internal import Studio
 
 /// The API of a program's run-down.
 struct RunDownRoutes {
-    /// The response to a request for a change: the frame at which the change takes effect.
-    private struct Effect: Encodable { let frame: Int64 }
-
     private static let path = "/v1/channels/{channel}/rundown"
     /// The maximum size of the body of a request, in bytes. It equals the limit for a run-down file. The usual limit
     /// for requests is too small for a run-down of a thousand segments.
@@ -22,10 +19,10 @@ struct RunDownRoutes {
     var endpoints: [Endpoint] {
         [
             Endpoint(.get, Self.path, .view) { request in
-                JSON.response(try program(request).runDown())
+                JSON.response(try request.program(of: host).runDown())
             },
             Endpoint(.put, Self.path, .operate, mostBytes: Self.mostBytes) { request in
-                let program = try program(request)
+                let program = try request.program(of: host)
                 let text = try await JSON.text(
                     of: request, types: ["application/yaml", "application/json"], most: Self.mostBytes)
                 try await Blocking.changes.run { try program.loadRunDown(text) }
@@ -44,13 +41,6 @@ struct RunDownRoutes {
     }
 
     private func effect(of command: RunDownCommand, _ request: ControlRequest) throws -> Response {
-        JSON.response(Effect(frame: try program(request).perform(command)))
-    }
-
-    private func program(_ request: ControlRequest) throws(Refusal) -> Director {
-        guard let channel = host.channel(try request.parameter("channel")) else {
-            throw Refusal(.notFound, "There is no channel of this name.")
-        }
-        return try channel.program()
+        JSON.response(ChangedFrame(frame: try request.program(of: host).perform(command)))
     }
 }

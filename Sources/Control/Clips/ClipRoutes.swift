@@ -55,7 +55,6 @@ struct ClipRoutes {
 
     private static let path = "/v1/channels/{channel}/clips"
     private static let clip = path + "/{clip}"
-    private static let longestName = 100
     private static let longestID = 64
     /// The largest value of `before`, which says how many seconds before the request a clip begins. Operators hardly
     /// ever want to begin a clip earlier.
@@ -77,20 +76,20 @@ struct ClipRoutes {
     private var looking: [Endpoint] {
         [
             Endpoint(.get, Self.path, .view) { request in
-                let clips = try clips(request)
+                let clips = try request.clips(of: host)
                 return JSON.response(["clips": try await Blocking.disk.run { try clips.list() }])
             },
             Endpoint(.get, Self.clip, .view) { request in
-                let (clips, id) = (try clips(request), try request.parameter("clip"))
+                let (clips, id) = (try request.clips(of: host), try request.parameter("clip"))
                 return JSON.response(try await Blocking.disk.run { try clips.clip(id) })
             },
             Endpoint(.get, Self.path + "/project.yaml", .view) { request in
-                let clips = try clips(request)
+                let clips = try request.clips(of: host)
                 return Self.yaml(try await Blocking.disk.run { try clips.project() })
             },
             // The method is POST because the request has a body. The request changes nothing.
             Endpoint(.post, Self.path + "/project.yaml", .view) { request in
-                let clips = try clips(request)
+                let clips = try request.clips(of: host)
                 let parts = try Self.parts(try await JSON.body(NewStitch.self, of: request))
                 return Self.yaml(try await Blocking.disk.run { try clips.project(parts) })
             },
@@ -100,7 +99,7 @@ struct ClipRoutes {
     private var pressing: [Endpoint] {
         [
             Endpoint(.post, Self.path, .operate) { request in
-                let clips = try clips(request)
+                let clips = try request.clips(of: host)
                 // The newest program time is read before anything that takes time. A request without a time means the
                 // moment at which it arrived.
                 let now = clips.newest
@@ -112,7 +111,7 @@ struct ClipRoutes {
                     headers: [.location: "\(request.request.uri.path)/\(clip.id)"])
             },
             Endpoint(.post, Self.clip + "/stop", .operate) { request in
-                let (clips, id) = (try clips(request), try Self.id(request.parameter("clip")))
+                let (clips, id) = (try request.clips(of: host), try Self.id(request.parameter("clip")))
                 let now = clips.newest
                 let at = try Self.moment(try await JSON.optionalBody(Stop.self, of: request)?.at)
                 // If `stop` returns nil, the request that begins the clip has not arrived yet. The clip's end is
@@ -128,17 +127,17 @@ struct ClipRoutes {
     private var keeping: [Endpoint] {
         [
             Endpoint(.patch, Self.clip, .operate) { request in
-                let (clips, id) = (try clips(request), try request.parameter("clip"))
-                let name = try Self.name(try await JSON.body(NewName.self, of: request).name)
+                let (clips, id) = (try request.clips(of: host), try request.parameter("clip"))
+                let name = try ClipName.checked(try await JSON.body(NewName.self, of: request).name)
                 return JSON.response(try await Blocking.changes.run { try clips.rename(id, to: name) })
             },
             Endpoint(.delete, Self.clip, .operate) { request in
-                let (clips, id) = (try clips(request), try request.parameter("clip"))
+                let (clips, id) = (try request.clips(of: host), try request.parameter("clip"))
                 try await Blocking.changes.run { try clips.remove(id) }
                 return JSON.empty()
             },
             Endpoint(.post, Self.clip + "/export", .operate) { request in
-                let (clips, id) = (try clips(request), try request.parameter("clip"))
+                let (clips, id) = (try request.clips(of: host), try request.parameter("clip"))
                 let asked = try await JSON.optionalBody(NewExport.self, of: request)
                 let job = try await Blocking.changes.run {
                     var wanted = try clips.export(id, hasHandles: asked?.handles ?? false)
@@ -150,14 +149,14 @@ struct ClipRoutes {
                 return JSON.response(job, status: .accepted, headers: [.location: Self.place(of: job, request)])
             },
             Endpoint(.post, Self.path + "/plan", .operate) { request in
-                let clips = try clips(request)
+                let clips = try request.clips(of: host)
                 let parts = try Self.parts(try await JSON.body(NewStitch.self, of: request))
                 return JSON.response(try await Blocking.disk.run { try host.planExport(try clips.stitch(parts)) })
             },
             Endpoint(.post, Self.path + "/stitch", .operate) { request in
-                let clips = try clips(request)
+                let clips = try request.clips(of: host)
                 let asked = try await JSON.body(NewStitch.self, of: request)
-                let name = try Self.name(asked.name)
+                let name = try ClipName.checked(asked.name)
                 let parts = try Self.parts(asked)
                 let job = try await Blocking.changes.run {
                     var wanted = try clips.stitch(parts)
@@ -187,19 +186,8 @@ struct ClipRoutes {
             throw Refusal(.unusable, "before is a number of seconds from 0 to \(Int(longestBefore)).")
         }
         return ClipStart(
-            id: try asked?.id.map { (id) throws(Refusal) in try self.id(id) }, name: try name(asked?.name),
+            id: try asked?.id.map { (id) throws(Refusal) in try self.id(id) }, name: try ClipName.checked(asked?.name),
             at: try moment(asked?.at), before: before)
-    }
-
-    private static func name(_ text: String?) throws(Refusal) -> String? {
-        guard let text else { return nil }
-        guard (1...longestName).contains(text.unicodeScalars.count),
-            !text.unicodeScalars.contains(where: { $0.value < 32 || $0 == "/" }), !text.hasPrefix(".")
-        else {
-            throw Refusal(
-                .unusable, "name has 1 to \(longestName) characters, no slash, and no point in front.")
-        }
-        return text
     }
 
     private static func parts(_ asked: NewStitch) throws(Refusal) -> [ClipPart] {
@@ -244,16 +232,5 @@ struct ClipRoutes {
             throw Refusal(.unusable, "A clip's id has 1 to \(longestID) letters, digits and hyphens.")
         }
         return text
-    }
-
-    private func clips(_ request: ControlRequest) throws(Refusal) -> ClipStore {
-        guard let channel = host.channel(try request.parameter("channel")) else {
-            throw Refusal(.notFound, "There is no channel of this name.")
-        }
-        guard let clips = channel.clips else {
-            throw Refusal(
-                .conflict, "A clip is a part of a recording, and the channel has no directory for one: --record.")
-        }
-        return clips
     }
 }

@@ -19,9 +19,6 @@ struct RecordingRoutes {
     private static let path = "/v1/channels/{channel}/recordings"
     private static let recording = path + "/{recording}"
     private static let mostListed = 10_000
-    /// The range of a list if the request sets no limits, in milliseconds since 1970. It contains every time that can
-    /// be written in a request.
-    private static let allTimes: Range<Int64> = -62_135_596_800_000..<253_402_300_800_000
 
     let host: any ControlledHost
 
@@ -30,17 +27,17 @@ struct RecordingRoutes {
     private var looking: [Endpoint] {
         [
             Endpoint(.get, Self.path, .view) { request in
-                let (archive, range, limit) = (try archive(request), try range(request), try limit(request))
+                let (archive, range, limit) = (try request.archive(of: host), try request.times(), try limit(request))
                 let retention = try retention(request)
                 return JSON.response(
                     try await Blocking.disk.run { try archive.list(range, limit: limit, retention: retention) })
             },
             Endpoint(.get, "/v1/channels/{channel}/uploads", .view) { request in
-                let (archive, range, limit) = (try archive(request), try range(request), try limit(request))
+                let (archive, range, limit) = (try request.archive(of: host), try request.times(), try limit(request))
                 return JSON.response(try await Blocking.disk.run { try archive.uploads(range, limit: limit) })
             },
             Endpoint(.get, "/v1/channels/{channel}/playlist.m3u8", .view) { request in
-                let archive = try archive(request)
+                let archive = try request.archive(of: host)
                 guard let from = try request.moment("from") else {
                     throw Refusal(.malformed, "from is needed: a time in UTC.")
                 }
@@ -63,7 +60,7 @@ struct RecordingRoutes {
             Endpoint(.get, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.head, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.get, Self.recording + "/init.mp4", .view) { request in
-                let (archive, id) = (try archive(request), try request.parameter("recording"))
+                let (archive, id) = (try request.archive(of: host), try request.parameter("recording"))
                 let bytes = try await Blocking.disk.run { try archive.initialisation(of: id) }
                 // This response supports ranges. If it did not, FFmpeg would expect a body as large as that of its
                 // previous request, and would wait for the missing bytes.
@@ -73,7 +70,7 @@ struct RecordingRoutes {
                 return try FileResponse.response(to: request, for: head)
             },
             Endpoint(.get, Self.recording + "/thumbnail.jpg", .view) { request in
-                let (archive, id) = (try archive(request), try request.parameter("recording"))
+                let (archive, id) = (try request.archive(of: host), try request.parameter("recording"))
                 let seconds = try request.number("at", in: 0...31_536_000) ?? 0
                 let width = try request.integer("width", in: 32...1920) ?? 320
                 let isExact = request.query("exact") == "1"
@@ -96,13 +93,13 @@ struct RecordingRoutes {
             Endpoint(.put, Self.recording + "/upload", .operate) { request in try await upload(true, request) },
             Endpoint(.delete, Self.recording + "/upload", .operate) { request in try await upload(false, request) },
             Endpoint(.delete, Self.recording, .operate) { request in
-                let (archive, id) = (try archive(request), try request.parameter("recording"))
+                let (archive, id) = (try request.archive(of: host), try request.parameter("recording"))
                 return try await deletion(.recording(id: id), request.query("token"), archive) {
                     try archive.planDeletion(of: id)
                 }
             },
             Endpoint(.post, Self.path + "/make-room", .operate) { request in
-                let archive = try archive(request)
+                let archive = try request.archive(of: host)
                 let asked = try await JSON.body(NewRoom.self, of: request)
                 guard asked.bytes > 0 else { throw Refusal(.unusable, "bytes is a number above 0.") }
                 return try await deletion(.room(bytes: asked.bytes), asked.token, archive) {
@@ -123,30 +120,23 @@ struct RecordingRoutes {
     }
 
     private func hold(_ isHeld: Bool, _ request: ControlRequest) async throws -> Response {
-        let (archive, id) = (try archive(request), try request.parameter("recording"))
+        let (archive, id) = (try request.archive(of: host), try request.parameter("recording"))
         try await Blocking.changes.run { try archive.setHold(isHeld, of: id) }
         return JSON.empty()
     }
 
     private func upload(_ isWanted: Bool, _ request: ControlRequest) async throws -> Response {
-        let (channel, id) = (try channel(request), try request.parameter("recording"))
+        let (channel, id) = (try request.channel(of: host), try request.parameter("recording"))
         // This call throws if the source is not recorded.
-        _ = try archive(request)
+        _ = try request.archive(of: host)
         let source = request.query("source")
         try await Blocking.changes.run { try channel.setUploaded(isWanted, recording: id, source: source) }
         return JSON.empty()
     }
 
     private func file(_ request: ControlRequest) async throws -> Response {
-        let (archive, id) = (try archive(request), try request.parameter("recording"))
+        let (archive, id) = (try request.archive(of: host), try request.parameter("recording"))
         return try FileResponse.response(to: request, for: try await Blocking.disk.run { try archive.open(id) })
-    }
-
-    /// The range between `from` and `to`, in milliseconds since 1970; without them, all times.
-    private func range(_ request: ControlRequest) throws(Refusal) -> Range<Int64> {
-        let lower = try request.moment("from") ?? Self.allTimes.lowerBound
-        let upper = try request.moment("to") ?? Self.allTimes.upperBound
-        return lower..<max(lower, upper)
     }
 
     /// The maximum number of entries in a list.
@@ -154,31 +144,10 @@ struct RecordingRoutes {
         try request.integer("limit", in: 1...Self.mostListed) ?? 1000
     }
 
-    private func channel(_ request: ControlRequest) throws(Refusal) -> any ControlledChannel {
-        guard let channel = host.channel(try request.parameter("channel")) else {
-            throw Refusal(.notFound, "There is no channel of this name.")
-        }
-        return channel
-    }
-
     /// Returns the status of the retention of the recordings in question; nil while nothing is recorded.
     private func retention(_ request: ControlRequest) throws(Refusal) -> RetentionStatus? {
-        let status = try channel(request).report.status
+        let status = try request.channel(of: host).report.status
         guard let source = request.query("source") else { return status?.retention }
         return status?.sourceRecordings?.first { $0.source == source }?.retention
-    }
-
-    private func archive(_ request: ControlRequest) throws(Refusal) -> ChannelArchive {
-        let channel = try channel(request)
-        if let source = request.query("source") {
-            guard let archive = channel.archive(ofSource: source) else {
-                throw Refusal(.notFound, "The channel records no source of this name.")
-            }
-            return archive
-        }
-        guard let archive = channel.archive else {
-            throw Refusal(.notFound, "The channel has no directory of recordings.")
-        }
-        return archive
     }
 }
