@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import FanOut
 
 @Suite("The log of dropped packets")
 struct DropLogTests {
-    private let second: Int64 = 1_000_000_000
-
     private func counts(_ causes: [DropCause: Int]) -> DropCounts {
         var counts = DropCounts()
         counts.causes = causes
@@ -21,12 +20,12 @@ struct DropLogTests {
             var log = DropLog()
             #expect(log.join(counts([:])) == nil)
             #expect(log.note(counts([:]), at: 0) == nil)
-            #expect(log.note(counts([cause: 2]), at: second) == .began(counts([cause: 2])))
-            #expect(log.note(counts([cause: 5]), at: 8 * second) == nil)
-            #expect(log.note(counts([cause: 5]), at: 17 * second) == nil)
-            #expect(log.note(counts([cause: 5]), at: 19 * second) == .over(counts([cause: 5])))
-            #expect(log.note(counts([cause: 5]), at: 40 * second) == nil)
-            #expect(log.note(counts([cause: 6]), at: 50 * second) == .began(counts([cause: 1])))
+            #expect(log.note(counts([cause: 2]), at: .seconds(1)) == .began(counts([cause: 2])))
+            #expect(log.note(counts([cause: 5]), at: .seconds(8)) == nil)
+            #expect(log.note(counts([cause: 5]), at: .seconds(17)) == nil)
+            #expect(log.note(counts([cause: 5]), at: .seconds(19)) == .over(counts([cause: 5])))
+            #expect(log.note(counts([cause: 5]), at: .seconds(40)) == nil)
+            #expect(log.note(counts([cause: 6]), at: .seconds(50)) == .began(counts([cause: 1])))
         }
     }
 
@@ -35,9 +34,9 @@ struct DropLogTests {
         var log = DropLog()
         #expect(log.note(counts([.notConnected: 9]), at: 0) == nil)
         #expect(log.join(counts([.notConnected: 9, .awaitingKeyframe: 4])) == nil)
-        #expect(log.note(counts([.notConnected: 9, .awaitingKeyframe: 4]), at: second) == nil)
+        #expect(log.note(counts([.notConnected: 9, .awaitingKeyframe: 4]), at: .seconds(1)) == nil)
         let more = counts([.notConnected: 9, .awaitingKeyframe: 4, .overflow: 3])
-        #expect(log.note(more, at: 2 * second) == .began(counts([.overflow: 3])))
+        #expect(log.note(more, at: .seconds(2)) == .began(counts([.overflow: 3])))
         #expect(log.leave(more) == .cut(counts([.overflow: 3])))
         #expect(log.leave(more) == nil)
     }
@@ -62,7 +61,7 @@ struct DropLogTests {
         #expect(log.note(missed, at: 0) == nil)
         #expect(log.join(missed) == missed)
         #expect(log.join(missed) == nil)
-        #expect(log.note(missed, at: second) == nil)
+        #expect(log.note(missed, at: .seconds(1)) == nil)
     }
 
     @Test("The log lists the causes of drops with their counts, in a fixed order")

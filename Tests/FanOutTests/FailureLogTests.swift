@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import TestSupport
 import Testing
 
 @testable import FanOut
 
 @Suite("The log of failed attempts")
 struct FailureLogTests {
-    private let second: Int64 = 1_000_000_000
     private let lost = OutputFailure(.lost, step: "send", reason: "connection reset")
     private let away = OutputFailure(.unreachable, step: "connect", reason: "connection refused")
 
@@ -16,23 +16,23 @@ struct FailureLogTests {
         var log = FailureLog()
         var lines: [Int: FailureLog.Line] = [:]
         for attempt in 0..<180 {
-            let line = log.note(away, of: attempt, at: Int64(attempt) * second)
+            let line = log.note(away, of: attempt, at: .seconds(Double(attempt)))
             if line != .counted { lines[attempt] = line }
         }
         #expect(lines == [0: .named, 60: .summed(61), 120: .summed(121)])
-        #expect(log.accepted(180, at: 180 * second) == 180)
+        #expect(log.accepted(180, at: .seconds(180)) == 180)
     }
 
     @Test("Each time an output goes off air this is logged, and so is the first failure of another kind after it")
     func loss() {
         var log = FailureLog()
         #expect(log.accepted(1, at: 0) == 0)
-        for round in Int64(1)...3 {
-            let now = round * 10 * second
-            #expect(log.note(lost, of: Int(round), at: now) == .named)
-            #expect(log.note(away, of: 100, at: now + second) == .named)
-            #expect(log.note(away, of: 101, at: now + 2 * second) == .counted)
-            #expect(log.accepted(Int(round) + 1, at: now + 3 * second) == 3)
+        for round in 1...3 {
+            let now = MonotonicInstant.seconds(Double(round) * 10)
+            #expect(log.note(lost, of: round, at: now) == .named)
+            #expect(log.note(away, of: 100, at: now + .seconds(1)) == .named)
+            #expect(log.note(away, of: 101, at: now + .seconds(2)) == .counted)
+            #expect(log.accepted(round + 1, at: now + .seconds(3)) == 3)
         }
     }
 
@@ -41,9 +41,9 @@ struct FailureLogTests {
         var log = FailureLog()
         var named = 0
         for attempt in 0..<100 {
-            let now = Int64(attempt) * 2 * second
+            let now = MonotonicInstant.seconds(Double(attempt) * 2)
             _ = log.accepted(attempt, at: now)
-            if log.note(lost, of: attempt, at: now + second) != .counted { named += 1 }
+            if log.note(lost, of: attempt, at: now + .seconds(1)) != .counted { named += 1 }
         }
         #expect(named == 4)
     }
@@ -52,8 +52,8 @@ struct FailureLogTests {
     func looks() {
         var log = FailureLog()
         #expect(log.note(away, of: 1, at: 0) == .named)
-        #expect(log.accepted(2, at: second) == 1)
-        #expect(log.note(away, of: 3, at: 16 * second) == .counted)
-        #expect(log.note(away, of: 4, at: 61 * second) == .summed(3))
+        #expect(log.accepted(2, at: .seconds(1)) == 1)
+        #expect(log.note(away, of: 3, at: .seconds(16)) == .counted)
+        #expect(log.note(away, of: 4, at: .seconds(61)) == .summed(3))
     }
 }

@@ -16,8 +16,6 @@ private final class Collector: PacketConsumer, PacketServer {
         return self
     }
     func wake() { state.withLock { state in state.wakes.append(state.packets.count) } }
-    func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) { completion() }
-    func stop() {}
 }
 
 /// A consumer that shares a server with others.
@@ -31,8 +29,6 @@ private final class Member: PacketConsumer {
         for packet in packets { self.packets.push(packet) }
         return shared
     }
-    func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) { completion() }
-    func stop() {}
 }
 
 /// A server of several queues that records how many packets each queue has when the server is woken.

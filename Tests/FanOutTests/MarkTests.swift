@@ -2,6 +2,7 @@
 
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FanOut
@@ -20,7 +21,10 @@ private final class Witness: PacketConsumer {
 
 @Suite("Markers in a stream of packets")
 struct MarkTests {
-    private static let frame: Int64 = 1_000_000_000 / 30
+    /// The moment at which frame `index` begins.
+    private static func start(_ index: Int64) -> ProgramInstant {
+        ProgramInstant(nanoseconds: index * 1_000_000_000 / 30)
+    }
 
     private func stream(_ delivery: PacketStream.Delivery = .withFrames) -> (PacketStream, Witness) {
         let (stream, witness) = (PacketStream(delivery: delivery), Witness())
@@ -33,11 +37,11 @@ struct MarkTests {
     func place() {
         let (stream, witness) = stream()
         // The encoder has not reached the marker's time yet.
-        stream.mark("goal", at: 5 * Self.frame - 1000)
+        stream.mark("goal", at: Self.start(5) - .microseconds(1))
         for index in Int64(0)..<10 { stream.publish(Packets.video(index, key: index == 0)) }
         #expect(witness.texts == ["goal"])
         #expect(witness.packets.map(\.track).firstIndex(of: .data) == 5)
-        #expect(witness.packets[5].ptsNanoseconds == 5 * Self.frame - 1000)
+        #expect(witness.packets[5].programPts == Self.start(5) - .microseconds(1))
         #expect(stream.description.isIdentical(to: .sample))
     }
 
@@ -67,11 +71,11 @@ struct MarkTests {
     func order() {
         let (stream, witness) = stream()
         stream.publish(Packets.video(0, key: true))
-        stream.mark("second", at: 2_000_000_000)
-        stream.mark("first", at: 1_000_000_000)
+        stream.mark("second", at: .seconds(2))
+        stream.mark("first", at: .seconds(1))
         stream.finish()
         #expect(witness.texts == ["first", "second"])
-        for index in Int64(0)..<100 { stream.mark("\(index)", at: 3_000_000_000 + index) }
+        for index in Int64(0)..<100 { stream.mark("\(index)", at: .seconds(3) + .nanoseconds(index)) }
         stream.finish()
         #expect(witness.texts.count == 2 + 64 && witness.texts.last == "99" && witness.texts[2] == "36")
     }
@@ -98,7 +102,7 @@ struct MarkTests {
             }
             for thread in 0..<4 {
                 group.addTask {
-                    for index in 0..<10 { stream.mark("\(thread) \(index)", at: Int64(index) * Self.frame) }
+                    for index in 0..<10 { stream.mark("\(thread) \(index)", at: Self.start(Int64(index))) }
                 }
             }
         }
@@ -117,7 +121,7 @@ struct MarkTests {
             var sent: [EncodedPacket] = []
             for packet in Packets.video(1..<400) {
                 if marked, packet.pts % 7 == 0 {
-                    queue.push(EncodedPacket(text: "x", at: packet.dtsNanoseconds))
+                    queue.push(EncodedPacket(text: "x", at: packet.programDts))
                 }
                 queue.push(packet)
                 // The target reads nothing for a while.
@@ -135,11 +139,11 @@ struct MarkTests {
     func offAir() {
         let queue = PacketQueue(limits: .live)
         for packet in Packets.video(0..<30) { queue.push(packet) }
-        queue.push(EncodedPacket(text: "start", at: 30 * Self.frame))
+        queue.push(EncodedPacket(text: "start", at: Self.start(30)))
         _ = queue.connected()
         #expect(queue.drain().compactMap(\.text) == ["start"])
         queue.disconnected()
-        queue.push(EncodedPacket(text: "away", at: 31 * Self.frame))
+        queue.push(EncodedPacket(text: "away", at: Self.start(31)))
         for packet in Packets.video(31..<70) { queue.push(packet) }
         _ = queue.connected()
         let packets = queue.drain()

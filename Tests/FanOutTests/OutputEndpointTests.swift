@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import TestSupport
 import Testing
 
 @testable import FanOut
 
 @Suite("An output's primary, backup, redirection and pause")
 struct OutputEndpointTests {
-    private let second: Int64 = 1_000_000_000
     private let lost = OutputFailure(.lost, step: "send", reason: "connection reset")
     private let away = OutputFailure(.unreachable, step: "connect", reason: "connection refused")
     private let refused = OutputFailure(.refused, step: "publish", reason: "bad key")
@@ -20,7 +20,7 @@ struct OutputEndpointTests {
             _ = machine.handle(.failed(attempt: attempt, away, at: 0))
             _ = machine.handle(.retryDue(attempt: attempt + 1))
         }
-        _ = machine.handle(.accepted(attempt: 4, at: 10 * second))
+        _ = machine.handle(.accepted(attempt: 4, at: .seconds(10)))
         return machine
     }
 
@@ -49,9 +49,9 @@ struct OutputEndpointTests {
     func refusal() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         _ = machine.handle(.start)
-        #expect(machine.handle(.failed(attempt: 1, refused, at: 0)).last == .wait(until: second, attempt: 2))
+        #expect(machine.handle(.failed(attempt: 1, refused, at: 0)).last == .wait(until: .seconds(1), attempt: 2))
         #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .backup)])
-        #expect(machine.handle(.failed(attempt: 2, refused, at: 0)).last == .wait(until: 60 * second, attempt: 3))
+        #expect(machine.handle(.failed(attempt: 2, refused, at: 0)).last == .wait(until: .seconds(60), attempt: 3))
     }
 
     @Test("While the backup is on air the primary is tried, and takes over at a keyframe when it answers")
@@ -59,22 +59,22 @@ struct OutputEndpointTests {
         var machine = machineAtBackup()
         #expect(machine.endpoint == .backup)
         #expect(machine.handle(.primaryDue(probe: 1)) == [.begin(attempt: 5, at: .primary)])
-        #expect(machine.handle(.accepted(attempt: 5, at: 30 * second)) == [.handOver(to: 5)])
+        #expect(machine.handle(.accepted(attempt: 5, at: .seconds(30))) == [.handOver(to: 5)])
         #expect(machine.endpoint == .backup)
-        #expect(machine.handle(.handedOver(attempt: 5, at: 31 * second)).isEmpty)
+        #expect(machine.handle(.handedOver(attempt: 5, at: .seconds(31))).isEmpty)
         #expect(machine.endpoint == .primary)
-        #expect(machine.state == .live(since: 31 * second))
-        #expect(machine.handle(.failed(attempt: 4, lost, at: 32 * second)).isEmpty)
+        #expect(machine.state == .live(since: .seconds(31)))
+        #expect(machine.handle(.failed(attempt: 4, lost, at: .seconds(32))).isEmpty)
     }
 
     @Test("While the backup is on air the primary is tried again once per interval until it answers")
     func probesAgain() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
-        let actions = machine.handle(.failed(attempt: 5, away, at: 30 * second))
+        let actions = machine.handle(.failed(attempt: 5, away, at: .seconds(30)))
         #expect(actions == [.abandon(attempt: 5), .probe(after: .seconds(15), number: 2)])
         #expect(machine.handle(.primaryDue(probe: 1)).isEmpty)
-        #expect(machine.state == .live(since: 10 * second))
+        #expect(machine.state == .live(since: .seconds(10)))
         #expect(machine.handle(.primaryDue(probe: 2)) == [.begin(attempt: 6, at: .primary)])
     }
 
@@ -82,11 +82,11 @@ struct OutputEndpointTests {
     func lossAfterFailback() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
-        _ = machine.handle(.accepted(attempt: 5, at: 30 * second))
-        _ = machine.handle(.handedOver(attempt: 5, at: 30 * second))
-        _ = machine.handle(.failed(attempt: 5, lost, at: 40 * second))
+        _ = machine.handle(.accepted(attempt: 5, at: .seconds(30)))
+        _ = machine.handle(.handedOver(attempt: 5, at: .seconds(30)))
+        _ = machine.handle(.failed(attempt: 5, lost, at: .seconds(40)))
         #expect(machine.handle(.retryDue(attempt: 6)) == [.begin(attempt: 6, at: .backup)])
-        let actions = machine.handle(.accepted(attempt: 6, at: 41 * second))
+        let actions = machine.handle(.accepted(attempt: 6, at: .seconds(41)))
         #expect(actions == [.goLive(attempt: 6), .probe(after: .seconds(30), number: 2)])
     }
 
@@ -102,21 +102,21 @@ struct OutputEndpointTests {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
         #expect(
-            machine.handle(.failed(attempt: 4, lost, at: 20 * second)) == [.abandon(attempt: 4), .promote(attempt: 5)])
+            machine.handle(.failed(attempt: 4, lost, at: .seconds(20))) == [.abandon(attempt: 4), .promote(attempt: 5)])
         #expect(machine.state == .connecting(attempt: 5))
-        #expect(machine.handle(.accepted(attempt: 5, at: 21 * second)) == [.goLive(attempt: 5)])
+        #expect(machine.handle(.accepted(attempt: 5, at: .seconds(21))) == [.goLive(attempt: 5)])
     }
 
     @Test("If the backup fails after the primary has accepted the stream, the primary is on air at once")
     func promotesAccepted() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
-        _ = machine.handle(.accepted(attempt: 5, at: 20 * second))
+        _ = machine.handle(.accepted(attempt: 5, at: .seconds(20)))
         #expect(
-            machine.handle(.failed(attempt: 4, lost, at: 21 * second))
+            machine.handle(.failed(attempt: 4, lost, at: .seconds(21)))
                 == [.abandon(attempt: 4), .promote(attempt: 5), .goLive(attempt: 5)])
-        #expect(machine.handle(.handedOver(attempt: 5, at: 22 * second)).isEmpty)
-        #expect(machine.state == .live(since: 20 * second))
+        #expect(machine.handle(.handedOver(attempt: 5, at: .seconds(22))).isEmpty)
+        #expect(machine.state == .live(since: .seconds(20)))
     }
 
     @Test("After a server's reconnect request a second connection is tried; if that fails, the first one continues")
@@ -124,13 +124,13 @@ struct OutputEndpointTests {
         var machine = liveMachine()
         #expect(machine.handle(.reconnectRequested(attempt: 1, at: 0)) == [.begin(attempt: 2, at: .redirected)])
         #expect(machine.handle(.reconnectRequested(attempt: 1, at: 0)).isEmpty)
-        #expect(machine.handle(.failed(attempt: 2, away, at: second)) == [.abandon(attempt: 2)])
+        #expect(machine.handle(.failed(attempt: 2, away, at: .seconds(1))) == [.abandon(attempt: 2)])
         #expect(machine.state == .live(since: 0))
         _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))
-        _ = machine.handle(.accepted(attempt: 3, at: second))
-        _ = machine.handle(.handedOver(attempt: 3, at: 2 * second))
+        _ = machine.handle(.accepted(attempt: 3, at: .seconds(1)))
+        _ = machine.handle(.handedOver(attempt: 3, at: .seconds(2)))
         #expect(machine.endpoint == .redirected)
-        _ = machine.handle(.failed(attempt: 3, lost, at: 90 * second))
+        _ = machine.handle(.failed(attempt: 3, lost, at: .seconds(90)))
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
@@ -138,7 +138,7 @@ struct OutputEndpointTests {
     func finishWithCandidate() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
-        _ = machine.handle(.accepted(attempt: 5, at: 20 * second))
+        _ = machine.handle(.accepted(attempt: 5, at: .seconds(20)))
         #expect(
             machine.handle(.finish(deadline: 99))
                 == [.abandon(attempt: 5), .drain(attempt: 4, deadline: 99), .watch(deadline: 99)])
@@ -158,23 +158,23 @@ struct OutputEndpointTests {
 
     @Test("An output that was on air retries each second after a pause or a redirection")
     func wasLive() {
-        func waits(of machine: inout OutputStateMachine, from first: Int, at now: Int64) -> [Int64] {
+        func waits(of machine: inout OutputStateMachine, from first: Int, at now: MonotonicInstant) -> [Int64] {
             (first..<first + 3).map { attempt in
                 let actions = machine.handle(.failed(attempt: attempt, away, at: now))
                 _ = machine.handle(.retryDue(attempt: attempt + 1))
                 guard case .wait(let until, _)? = actions.last else { return 0 }
-                return (until - now) / 1_000_000
+                return (until - now).inMilliseconds
             }
         }
         var paused = liveMachine()
-        _ = paused.handle(.pause(at: 100 * second))
+        _ = paused.handle(.pause(at: .seconds(100)))
         _ = paused.handle(.resume)
-        #expect(waits(of: &paused, from: 2, at: 101 * second) == [1000, 1000, 1000])
+        #expect(waits(of: &paused, from: 2, at: .seconds(101)) == [1000, 1000, 1000])
         var moved = liveMachine()
-        _ = moved.handle(.reconnectRequested(attempt: 1, at: 99 * second))
-        _ = moved.handle(.accepted(attempt: 2, at: 100 * second))
-        _ = moved.handle(.handedOver(attempt: 2, at: 100 * second))
-        #expect(waits(of: &moved, from: 2, at: 100 * second) == [1000, 1000, 1000])
+        _ = moved.handle(.reconnectRequested(attempt: 1, at: .seconds(99)))
+        _ = moved.handle(.accepted(attempt: 2, at: .seconds(100)))
+        _ = moved.handle(.handedOver(attempt: 2, at: .seconds(100)))
+        #expect(waits(of: &moved, from: 2, at: .seconds(100)) == [1000, 1000, 1000])
     }
 
     @Test("If an output is paused while it waits to retry, the retry is cancelled")
@@ -210,34 +210,34 @@ struct OutputEndpointTests {
     @Test("A refusal by the backup does not delay the next attempt at the primary")
     func refusedBackup() {
         var machine = machineAtBackup()
-        let actions = machine.handle(.failed(attempt: 4, refused, at: 20 * second))
-        #expect(actions.last == .wait(until: 21 * second, attempt: 5))
+        let actions = machine.handle(.failed(attempt: 4, refused, at: .seconds(20)))
+        #expect(actions.last == .wait(until: .seconds(21), attempt: 5))
         #expect(machine.handle(.retryDue(attempt: 5)) == [.begin(attempt: 5, at: .primary)])
         // The backup is not tried for a minute; the primary is tried each second.
         #expect(
-            machine.handle(.failed(attempt: 5, away, at: 22 * second)).last == .wait(until: 23 * second, attempt: 6))
+            machine.handle(.failed(attempt: 5, away, at: .seconds(22))).last == .wait(until: .seconds(23), attempt: 6))
         #expect(machine.handle(.retryDue(attempt: 6)) == [.begin(attempt: 6, at: .primary)])
     }
 
     @Test("If the backup server redirects an output, the output still returns to the primary later")
     func redirectedFromBackup() {
         var machine = machineAtBackup()
-        _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
+        _ = machine.handle(.reconnectRequested(attempt: 4, at: .seconds(11)))
         #expect(machine.handle(.primaryDue(probe: 1)) == [.probe(after: .seconds(15), number: 2)])
-        _ = machine.handle(.accepted(attempt: 5, at: 12 * second))
-        #expect(machine.handle(.handedOver(attempt: 5, at: 13 * second)) == [.probe(after: .seconds(15), number: 3)])
+        _ = machine.handle(.accepted(attempt: 5, at: .seconds(12)))
+        #expect(machine.handle(.handedOver(attempt: 5, at: .seconds(13))) == [.probe(after: .seconds(15), number: 3)])
         #expect(machine.handle(.primaryDue(probe: 3)) == [.begin(attempt: 6, at: .primary)])
     }
 
     @Test("The primary is probed even if the output follows the backup's redirection only after it lost the backup")
     func unmetRedirectionFromBackup() {
         var machine = machineAtBackup()
-        _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
+        _ = machine.handle(.reconnectRequested(attempt: 4, at: .seconds(11)))
         let busy = OutputFailure(.rejected, step: "publish", reason: "already publishing")
-        _ = machine.handle(.failed(attempt: 5, busy, at: 12 * second))
-        _ = machine.handle(.failed(attempt: 4, lost, at: 13 * second))
+        _ = machine.handle(.failed(attempt: 5, busy, at: .seconds(12)))
+        _ = machine.handle(.failed(attempt: 4, lost, at: .seconds(13)))
         #expect(machine.handle(.retryDue(attempt: 6)) == [.begin(attempt: 6, at: .redirected)])
-        let actions = machine.handle(.accepted(attempt: 6, at: 14 * second))
+        let actions = machine.handle(.accepted(attempt: 6, at: .seconds(14)))
         #expect(actions.first == .goLive(attempt: 6))
         guard case .probe(_, let probe)? = actions.last else {
             Issue.record("the primary is not probed: \(actions)")
@@ -251,10 +251,10 @@ struct OutputEndpointTests {
         var machine = liveMachine()
         _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))
         let busy = OutputFailure(.rejected, step: "publish", reason: "already publishing")
-        _ = machine.handle(.failed(attempt: 2, busy, at: second))
-        _ = machine.handle(.failed(attempt: 1, lost, at: 5 * second))
+        _ = machine.handle(.failed(attempt: 2, busy, at: .seconds(1)))
+        _ = machine.handle(.failed(attempt: 1, lost, at: .seconds(5)))
         #expect(machine.handle(.retryDue(attempt: 3)) == [.begin(attempt: 3, at: .redirected)])
-        _ = machine.handle(.failed(attempt: 3, away, at: 6 * second))
+        _ = machine.handle(.failed(attempt: 3, away, at: .seconds(6)))
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
@@ -263,17 +263,17 @@ struct OutputEndpointTests {
         var machine = liveMachine()
         _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))
         let busy = OutputFailure(.rejected, step: "publish", reason: "already publishing")
-        _ = machine.handle(.failed(attempt: 2, busy, at: second))
+        _ = machine.handle(.failed(attempt: 2, busy, at: .seconds(1)))
         return machine
     }
 
     @Test("If a server to which an output was redirected refuses it, the primary is tried without a long wait")
     func redirectionRefused() {
         var machine = machineWithUnmetRedirection()
-        _ = machine.handle(.failed(attempt: 1, lost, at: 5 * second))
+        _ = machine.handle(.failed(attempt: 1, lost, at: .seconds(5)))
         #expect(machine.handle(.retryDue(attempt: 3)) == [.begin(attempt: 3, at: .redirected)])
-        let actions = machine.handle(.failed(attempt: 3, refused, at: 6 * second))
-        #expect(actions.last == .wait(until: 7 * second + second / 2, attempt: 4))
+        let actions = machine.handle(.failed(attempt: 3, refused, at: .seconds(6)))
+        #expect(actions.last == .wait(until: .seconds(7.5), attempt: 4))
         #expect(machine.state.name == .backingOff && machine.lastFailure == refused)
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
@@ -281,10 +281,10 @@ struct OutputEndpointTests {
     @Test("An output that is paused forgets a redirection that it could not follow")
     func redirectionForgotten() {
         var machine = machineWithUnmetRedirection()
-        _ = machine.handle(.pause(at: 5 * second))
+        _ = machine.handle(.pause(at: .seconds(5)))
         _ = machine.handle(.resume)
-        _ = machine.handle(.accepted(attempt: 3, at: 10 * second))
-        _ = machine.handle(.failed(attempt: 3, lost, at: 90 * second))
+        _ = machine.handle(.accepted(attempt: 3, at: .seconds(10)))
+        _ = machine.handle(.failed(attempt: 3, lost, at: .seconds(90)))
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
@@ -292,12 +292,12 @@ struct OutputEndpointTests {
     func redirectionLimit() {
         var machine = liveMachine()
         for attempt in 1...3 {
-            let now = Int64(attempt) * second
+            let now = MonotonicInstant.seconds(Double(attempt))
             #expect(machine.handle(.reconnectRequested(attempt: attempt, at: now)).count == 1)
             _ = machine.handle(.accepted(attempt: attempt + 1, at: now))
             _ = machine.handle(.handedOver(attempt: attempt + 1, at: now))
         }
-        #expect(machine.handle(.reconnectRequested(attempt: 4, at: 5 * second)).isEmpty)
-        #expect(machine.handle(.reconnectRequested(attempt: 4, at: 32 * second)).count == 1)
+        #expect(machine.handle(.reconnectRequested(attempt: 4, at: .seconds(5))).isEmpty)
+        #expect(machine.handle(.reconnectRequested(attempt: 4, at: .seconds(32))).count == 1)
     }
 }

@@ -161,7 +161,7 @@ struct OutputSetTests {
     /// Ends all outputs within five seconds, and waits until they have ended.
     private func finish(_ reason: EndReason, line: Int = #line) async throws {
         let group = DispatchGroup()
-        outputs.finish(deadline: time.now + 5_000_000_000, reason: reason, in: group)
+        outputs.finish(deadline: time.now + .seconds(5), reason: reason, in: group)
         try await eventually("the outputs have ended", line: line) { group.wait(timeout: .now()) == .success }
     }
 
@@ -589,7 +589,7 @@ struct OutputSetTests {
         let target = ScriptedTarget(concludes: false)
         try await start(at: target)
         let group = DispatchGroup()
-        outputs.finish(deadline: time.now + 5_000_000_000, reason: .programOver, in: group)
+        outputs.finish(deadline: time.now + .seconds(5), reason: .programOver, in: group)
         try await eventually { target.conclusions == 1 }
         #expect(group.wait(timeout: .now()) == .timedOut)
         try await eventually {

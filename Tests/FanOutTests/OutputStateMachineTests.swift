@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import TestSupport
 import Testing
 
 @testable import FanOut
 
 @Suite("Output state machine")
 struct OutputStateMachineTests {
-    private let second: Int64 = 1_000_000_000
     private let lost = OutputFailure(.lost, step: "send", reason: "connection reset")
 
     private func liveMachine() -> OutputStateMachine {
@@ -72,9 +72,9 @@ struct OutputStateMachineTests {
     @Test("After a failure the queue is kept, and the output connects again after a wait")
     func reconnect() {
         var machine = liveMachine()
-        let actions = machine.handle(.failed(attempt: 1, lost, at: 10 * second))
-        #expect(actions == [.abandon(attempt: 1), .hold, .wait(until: 11 * second, attempt: 2)])
-        #expect(machine.state == .backingOff(until: 11 * second, cause: lost))
+        let actions = machine.handle(.failed(attempt: 1, lost, at: .seconds(10)))
+        #expect(actions == [.abandon(attempt: 1), .hold, .wait(until: .seconds(11), attempt: 2)])
+        #expect(machine.state == .backingOff(until: .seconds(11), cause: lost))
         #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
     }
 
@@ -133,7 +133,7 @@ struct OutputStateMachineTests {
         var machine = liveMachine()
         let refused = OutputFailure(.refused, step: "publish", reason: "bad key")
         let actions = machine.handle(.failed(attempt: 1, refused, at: 0))
-        #expect(actions.last == .wait(until: 60 * second, attempt: 2))
+        #expect(actions.last == .wait(until: .seconds(60), attempt: 2))
         #expect(machine.state.name == .refused)
         #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
     }
@@ -148,8 +148,8 @@ struct OutputStateMachineTests {
             _ = machine.handle(.retryDue(attempt: attempt + 1))
         }
         _ = machine.handle(.accepted(attempt: 7, at: 0))
-        let actions = machine.handle(.failed(attempt: 7, rejected, at: 30 * second))
-        #expect(actions.last == .wait(until: 31 * second, attempt: 8))
+        let actions = machine.handle(.failed(attempt: 7, rejected, at: .seconds(30)))
+        #expect(actions.last == .wait(until: .seconds(31), attempt: 8))
     }
 
     @Test(
@@ -157,31 +157,31 @@ struct OutputStateMachineTests {
     func accepting() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
-        var waits: [Int64] = []
+        var waits: [Duration] = []
         for attempt in 1...4 {
             _ = machine.handle(.accepted(attempt: attempt, at: 0))
-            if case .wait(let until, _)? = machine.handle(.failed(attempt: attempt, lost, at: second)).last {
-                waits.append(until - second)
+            if case .wait(let until, _)? = machine.handle(.failed(attempt: attempt, lost, at: .seconds(1))).last {
+                waits.append(until - .seconds(1))
             }
             _ = machine.handle(.retryDue(attempt: attempt + 1))
         }
-        #expect(waits == [1_000_000_000, 1_500_000_000, 2_250_000_000, 3_375_000_000])
+        #expect(waits == [.seconds(1), .milliseconds(1500), .milliseconds(2250), .milliseconds(3375)])
         let unreachable = OutputFailure(.unreachable, step: "connect", reason: "refused")
         for attempt in 5...60 {
             _ = machine.handle(.failed(attempt: attempt, unreachable, at: 0))
             _ = machine.handle(.retryDue(attempt: attempt + 1))
         }
         let rejected = OutputFailure(.rejected, step: "publish", reason: "busy")
-        #expect(machine.handle(.failed(attempt: 61, rejected, at: 0)).last == .wait(until: second, attempt: 62))
+        #expect(machine.handle(.failed(attempt: 61, rejected, at: 0)).last == .wait(until: .seconds(1), attempt: 62))
     }
 
     /// Lets every attempt from number `first` on fail without an answer, for ten minutes. Returns the times of these
     /// failures, in seconds from 0 on.
     private func unansweredAttempts(_ machine: inout OutputStateMachine, from first: Int) -> [Double] {
         let away = OutputFailure(.unreachable, step: "resolve", reason: "no such name")
-        var (now, attempt, times): (Int64, Int, [Double]) = (0, first, [])
-        while now < 600 * second {
-            times.append(Double(now) / 1e9)
+        var (now, attempt, times): (MonotonicInstant, Int, [Double]) = (.zero, first, [])
+        while now < .seconds(600) {
+            times.append(Double(now.nanoseconds) / 1e9)
             guard case .wait(let until, _)? = machine.handle(.failed(attempt: attempt, away, at: now)).last else {
                 break
             }
@@ -204,15 +204,15 @@ struct OutputStateMachineTests {
     @Test("After a lost connection an output retries each second for half a minute, then at intervals of up to 5 s")
     func lostPeer() {
         var machine = liveMachine()
-        _ = machine.handle(.failed(attempt: 1, lost, at: 100 * second))
+        _ = machine.handle(.failed(attempt: 1, lost, at: .seconds(100)))
         _ = machine.handle(.retryDue(attempt: 2))
         let away = OutputFailure(.unreachable, step: "connect", reason: "refused")
-        var (now, waits): (Int64, [Int64]) = (101 * second, [])
+        var (now, waits): (MonotonicInstant, [Int64]) = (.seconds(101), [])
         for attempt in 2...60 {
             guard case .wait(let until, _)? = machine.handle(.failed(attempt: attempt, away, at: now)).last else {
                 break
             }
-            waits.append((until - now) / 1_000_000)
+            waits.append((until - now).inMilliseconds)
             now = until
             _ = machine.handle(.retryDue(attempt: attempt + 1))
         }
@@ -226,12 +226,12 @@ struct OutputStateMachineTests {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
         let away = OutputFailure(.unreachable, step: "connect", reason: "refused")
-        var (now, attempt, waits): (Int64, Int, [Int64]) = (0, 1, [])
+        var (now, attempt, waits): (MonotonicInstant, Int, [Int64]) = (.zero, 1, [])
         func fail(_ failure: OutputFailure) {
             guard case .wait(let until, _)? = machine.handle(.failed(attempt: attempt, failure, at: now)).last else {
                 return
             }
-            waits.append((until - now) / 1_000_000)
+            waits.append((until - now).inMilliseconds)
             now = until
             attempt += 1
             _ = machine.handle(.retryDue(attempt: attempt))
@@ -239,7 +239,7 @@ struct OutputStateMachineTests {
         for _ in 1...10 {
             waits = []
             _ = machine.handle(.accepted(attempt: attempt, at: now))
-            now += second / 10
+            now += .milliseconds(100)
             fail(lost)
             for _ in 1...6 { fail(away) }
         }

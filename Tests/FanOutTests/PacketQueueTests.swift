@@ -280,7 +280,7 @@ struct PacketQueueTests {
         var (got, due) = (0, 0.0)
         for frame in 0..<segments * 180 {
             if frame % 180 == 0 { for packet in Packets.video(frame..<frame + 180) { queue.push(packet) } }
-            clock.sleep(until: (frame + 1) * 1_000_000_000 / 30)
+            clock.sleep(until: MonotonicInstant(frame + 1, in: FrameRate(30).timeBase))
             due += share
             while due >= 1, queue.pop() != nil { (got, due) = (got + 1, due - 1) }
         }

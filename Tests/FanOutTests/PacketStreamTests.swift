@@ -2,6 +2,7 @@
 
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FanOut
@@ -17,8 +18,6 @@ private final class Guest: PacketConsumer, PacketServer {
         return self
     }
     func wake() { state.withLock { $0.wakes += 1 } }
-    func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) { completion() }
-    func stop() {}
 }
 
 @Suite("The packet stream of a program")
@@ -60,8 +59,8 @@ struct PacketStreamTests {
         publish(0..<400, to: stream)
         let late = Guest()
         let start = stream.joinReplay(late)
-        #expect(late.packets.first?.pts == 300 && start == late.packets.first?.ptsNanoseconds)
-        #expect(stream.newestTime == first.packets.map(\.dtsNanoseconds).max())
+        #expect(late.packets.first?.pts == 300 && start == late.packets.first?.programPts)
+        #expect(stream.newestTime == first.packets.map(\.programDts).max())
         publish(400..<410, to: stream)
         stream.finish()
         let all = first.packets

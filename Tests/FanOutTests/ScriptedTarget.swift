@@ -123,7 +123,7 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         }
     }
 
-    func drain(until deadline: Int64, reason: EndReason) {
+    func drain(until deadline: MonotonicInstant, reason: EndReason) {
         wake()
         let isStalled = state.withLock { state in
             state.endReason = reason
@@ -139,5 +139,5 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
 final class KeyframeCounter: KeyframeRequester {
     private let state = Mutex(0)
     var count: Int { state.withLock { $0 } }
-    func requestKeyframe(at programTime: Int64?) { state.withLock { $0 += 1 } }
+    func requestKeyframe(at programTime: ProgramInstant?) { state.withLock { $0 += 1 } }
 }

@@ -8,7 +8,7 @@ import Media
 struct LivenessCheck {
     /// The values that are checked after a step of the simulation.
     struct Moment {
-        let now: Int64
+        let now: MonotonicInstant
         let snapshot: OutputSnapshot
         let last: SentRecord.Sent?
         let program: SimulatedProgram
@@ -17,25 +17,24 @@ struct LivenessCheck {
         let isFavorable: Bool
     }
 
-    private static let second: Int64 = 1_000_000_000
     /// How long everything must have been favorable before frames must flow.
-    private static let calm = 5 * second
+    private static let calm = Duration.seconds(5)
     /// Tolerance for the steps of a simulation and for answers.
-    private static let grace = 3 * second / 2
+    private static let grace = Duration.milliseconds(1500)
     /// The longest wait for a requested keyframe.
-    private static let keyframePatience = 40 * second
+    private static let keyframePatience = Duration.seconds(40)
     /// After this time without a keyframe request, earlier requests do not lengthen an output's wait any more.
-    private static let requestMemory = 300 * second
+    private static let requestMemory = Duration.seconds(300)
     /// The longest time off air while everything is favorable. It is the sum of the wait after a refusal, and of an
     /// attempt that had begun earlier and gets no answer.
-    private static let longestAbsence = 60 * second + SimulatedAttempt.acceptTimeout + calm
+    private static let longestAbsence = Duration.seconds(60) + SimulatedAttempt.acceptTimeout + calm
 
-    private var favorableSince: Int64?
-    private var offAirSince: Int64?
-    private var awaySince: Int64?
-    private var needySince: Int64?
-    private var stillSince: Int64?
-    private var (requests, lastRequest) = (0, Int64.min / 2)
+    private var favorableSince: MonotonicInstant?
+    private var offAirSince: MonotonicInstant?
+    private var awaySince: MonotonicInstant?
+    private var needySince: MonotonicInstant?
+    private var stillSince: MonotonicInstant?
+    private var (requests, lastRequest) = (0, MonotonicInstant.distantPast)
 
     /// Returns the faults that the output shows at `moment`. Moments must be passed in order of time.
     mutating func faults(at moment: Moment) -> [String] {
@@ -55,7 +54,7 @@ struct LivenessCheck {
         return checks.compactMap(\.self)
     }
 
-    private static func keep(_ since: inout Int64?, _ holds: Bool, _ now: Int64) {
+    private static func keep(_ since: inout MonotonicInstant?, _ holds: Bool, _ now: MonotonicInstant) {
         since = holds ? since ?? now : nil
     }
 
@@ -93,7 +92,7 @@ struct LivenessCheck {
     /// Checks that the primary is probed while the output is on air at another address.
     private func failback(_ moment: Moment) -> String? {
         guard let since = awaySince else { return nil }
-        let longest = 16 * moment.shape.primaryInterval.inNanoseconds + Self.grace
+        let longest = moment.shape.primaryInterval * 16 + Self.grace
         return moment.now - since > longest ? "the primary is not probed" : nil
     }
 
@@ -120,9 +119,9 @@ struct LivenessCheck {
     /// Checks that an output on air sends packets, and that a peer that takes no bytes for long is given up.
     private func movement(_ moment: Moment) -> String? {
         guard case .live(let since) = moment.snapshot.machine.state else { return nil }
-        let mark = max(since, moment.last?.time ?? 0)
+        let mark = max(since, moment.last?.time ?? .distantPast)
         guard let keyframe = moment.program.firstKeyframe(after: mark) else { return nil }
-        let longest = SimulatedAttempt.stallTimeout + 2 * Self.grace
+        let longest = SimulatedAttempt.stallTimeout + Self.grace * 2
         return moment.now > keyframe + longest ? "is live, and nothing moves" : nil
     }
 
@@ -137,7 +136,7 @@ struct LivenessCheck {
         guard let last = moment.last, moment.now - last.time <= Self.grace else {
             return "no frame flows, though nothing prevents it"
         }
-        let oldest = moment.shape.limits.maximumDuration.inNanoseconds + Self.grace
+        let oldest = moment.shape.limits.maximumDuration + Self.grace
         return moment.now - last.published > oldest ? "the frames that flow are too old" : nil
     }
 

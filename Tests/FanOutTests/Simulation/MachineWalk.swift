@@ -12,14 +12,14 @@ struct MachineWalk {
     private var random: SeededRandom
     /// Whether the output may listen for receivers. Only an output without a backup may.
     private let mayAwaitCallers: Bool
-    private var now: Int64 = 0
+    private var now = MonotonicInstant.zero
     /// The attempts that have begun and not ended.
     private var attempts: Set<Int> = []
     private var begun = 0
     /// The times at which the next attempt, the next probe and the deadline of the end are due.
-    private var waits: [(due: Int64, attempt: Int)] = []
-    private var probes: [(due: Int64, number: Int)] = []
-    private var deadline: Int64?
+    private var waits: [(due: MonotonicInstant, attempt: Int)] = []
+    private var probes: [(due: MonotonicInstant, number: Int)] = []
+    private var deadline: MonotonicInstant?
     /// The candidate that takes over at the next keyframe.
     private var next: Int?
     private var hasEnded = false
@@ -39,7 +39,7 @@ struct MachineWalk {
     mutating func run(steps: Int) -> String? {
         for step in 0..<steps {
             if hasEnded { self = MachineWalk(seed: random.next()) }
-            now += Int64.random(in: 0...2_000_000_000, using: &random)
+            now += .nanoseconds(Int64.random(in: 0...2_000_000_000, using: &random))
             let event = event()
             perform(machine.handle(event, jitter: Double.random(in: 0..<1, using: &random)))
             if case .handedOver(let attempt, _) = event { tookOver(attempt) }
@@ -73,7 +73,7 @@ extension MachineWalk {
         case 24, 25: return .retryNow
         case 26: return .pause(at: now)
         case 27, 28: return .resume
-        case 29: return Int.random(in: 0..<8, using: &random) == 0 ? .finish(deadline: now + 3_000_000_000) : .resume
+        case 29: return Int.random(in: 0..<8, using: &random) == 0 ? .finish(deadline: now + .seconds(3)) : .resume
         case 30: return Int.random(in: 0..<8, using: &random) == 0 ? .stop : .start
         default:
             let times = waits.map { $0.due } + probes.map { $0.due } + [deadline].compactMap(\.self)
@@ -124,7 +124,7 @@ extension MachineWalk {
             next = attempt
         case .retire(let attempt), .abandon(let attempt): end(attempt)
         case .wait(let until, let attempt): waits.append((until, attempt))
-        case .probe(let wait, let number): probes.append((now + wait.inNanoseconds, number))
+        case .probe(let wait, let number): probes.append((now + wait, number))
         case .watch(let due): deadline = due
         case .ended: hasEnded = true
         case .hold, .close, .open: break

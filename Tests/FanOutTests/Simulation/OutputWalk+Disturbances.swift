@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import TestSupport
 
 @testable import FanOut
 
 // Disturbances of outputs: of their networks and peers, and by their operators.
 extension OutputWalk {
-    private static let second = 1_000_000_000.0
-
     /// Disturbs an output about once per second, except in a calm period.
     func disturb() {
         let now = context.clock.now
-        guard now >= calmUntil, Int64.random(in: 0..<1_000_000_000, using: &random) < context.program.interval else {
+        guard now >= calmUntil,
+            Int64.random(in: 0..<1_000_000_000, using: &random) < context.program.interval.inNanoseconds
+        else {
             return
         }
         guard let output = outputs.randomElement(using: &random), let peer = output.peers.randomElement(using: &random)
@@ -26,16 +27,16 @@ extension OutputWalk {
         case 13: output.supervisor.retryNow()
         case 14...16: for attempt in output.record.attempts { attempt.callOrLeave() }
         case 17: disturbProgram()
-        case 18: stream.mark("mark", at: context.clock.now)
+        case 18: stream.mark("mark", at: ProgramInstant(nanoseconds: context.clock.now.nanoseconds))
         case 19: replace(output)
         default: calm()
         }
     }
 
-    /// A random time in nanoseconds, from 0.05 s to 60 s. Short times are as likely as long ones.
-    private func span() -> Int64 {
+    /// A random time, from 0.05 s to 60 s. Short times are as likely as long ones.
+    private func span() -> Duration {
         let longest: Double = random.pick([0.1, 0.3, 1, 3, 10, 60])
-        return Int64(Double.random(in: 0.5...1, using: &random) * longest * Self.second)
+        return .seconds(Double.random(in: 0.5...1, using: &random) * longest)
     }
 
     private func disturbNetwork(of peer: SimulatedPeer) {
@@ -52,7 +53,7 @@ extension OutputWalk {
     private func disturbServer(of peer: SimulatedPeer) {
         let until = context.clock.now + span()
         let answer = random.pick(SimulatedPeer.Answer.allCases)
-        let wait = Int64(Double.random(in: 0...12, using: &random) * Self.second)
+        let wait = Duration.seconds(Double.random(in: 0...12, using: &random))
         switch Int.random(in: 0..<6, using: &random) {
         case 0: peer.endConnections(.closed)
         case 1, 2: peer.change { $0.answer = (answer, until) }
@@ -66,7 +67,7 @@ extension OutputWalk {
     }
 
     private func disturbProgram() {
-        let gop = Self.gop(1_000_000_000 / context.program.interval, &random)
+        let gop = Self.gop(1_000_000_000 / context.program.interval.inNanoseconds, &random)
         isGranted.toggle()
         let grants = isGranted
         context.program.change { ($0.gop, $0.grantsRequests) = (gop, grants) }
@@ -90,6 +91,6 @@ extension OutputWalk {
             default: break
             }
         }
-        calmUntil = context.clock.now + Int64(random.pick([6, 12, 30, 100]) * Self.second)
+        calmUntil = context.clock.now + .seconds(random.pick([6, 12, 30, 100]))
     }
 }

@@ -10,7 +10,7 @@ import TestSupport
 /// frame.
 final class OutputWalk {
     /// How long a removed output may take to end.
-    static let teardown: Int64 = 2_600_000_000
+    static let teardown = Duration.milliseconds(2600)
 
     let context: SimulationContext
     var random: SeededRandom
@@ -24,7 +24,7 @@ final class OutputWalk {
     /// Whether the encoder makes the keyframes that are requested.
     var isGranted = true
     /// The time before which nothing is disturbed.
-    var calmUntil: Int64 = 0
+    var calmUntil = MonotonicInstant.zero
     private var number = 0
 
     init(seed: UInt64) {
@@ -132,7 +132,7 @@ extension OutputWalk {
     /// packet once.
     private func checkSteady() {
         let now = context.clock.now
-        guard now > 1_000_000_000 else { return }
+        guard now > .seconds(1) else { return }
         let snapshot = steady.snapshot
         guard snapshot.machine.state.name == .live, snapshot.waiting == 0, snapshot.dropped == 0 else {
             return context.faults.add("is \(snapshot.machine.state.name), and drops or waits", of: steady.name, at: now)
@@ -151,10 +151,10 @@ extension OutputWalk {
         stream.finish()
         let delivered = witness.take()
         for output in outputs + [steady] where output.isFed { output.note(fed: delivered) }
-        for output in outputs + [steady] { output.finish(by: start + 5_000_000_000) }
+        for output in outputs + [steady] { output.finish(by: start + .seconds(5)) }
         let all = outputs + leaving + [steady]
-        for tenth in Int64(1)...60 where context.faults.isEmpty {
-            context.clock.run(until: start + tenth * 100_000_000, afterEach: settle)
+        for tenth in 1...60 where context.faults.isEmpty {
+            context.clock.run(until: start + .milliseconds(100 * tenth), afterEach: settle)
             for output in all { output.step(isGranted: false) }
         }
         for output in all where !output.hasEnded {

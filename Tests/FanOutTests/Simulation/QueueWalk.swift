@@ -19,8 +19,8 @@ struct QueueWalk {
     /// The maximum number of packets that the output takes in a step.
     private var greed = 3
     private var (pushed, popped) = (0, 0)
-    /// The size and the duration (nanoseconds) of the GOP with which the output joined. They may exceed the limits.
-    private var head = (bytes: 0, duration: Int64(0))
+    /// The size and the duration of the GOP with which the output joined. They may exceed the limits.
+    private var head = (bytes: 0, duration: Duration.zero)
     /// The remaining steps of the present calm period. In a calm period the queue is emptied after each push, and
     /// nothing is disturbed.
     private var calmSteps = 0
@@ -69,7 +69,7 @@ struct QueueWalk {
         queue.join(with: packets)
         (isOnAir, pushed) = (true, packets.count)
         let status = queue.status
-        head = (status.bytes, status.milliseconds * 1_000_000)
+        head = (status.bytes, .milliseconds(status.milliseconds))
     }
 }
 
@@ -82,7 +82,7 @@ extension QueueWalk {
         // Either a burst of packets, like that of a playlist's segment, or the next frame.
         let frames = !isCalm && Int.random(in: 0..<50, using: &random) == 0 ? 100 : 1
         for _ in 0..<frames { push() }
-        clock.run(until: clock.now + Int64(frames) * program.interval, afterEach: {})
+        clock.run(until: clock.now + program.interval * frames, afterEach: {})
         guard isOnAir else { return }
         guard isCalm else { return pop(Int.random(in: 0...greed, using: &random)) }
         pop(.max)
@@ -155,7 +155,7 @@ extension QueueWalk {
 
     private func bounds(_ status: QueueStatus) -> String? {
         if status.bytes > limits.maximumBytes + head.bytes { return "\(status.bytes) bytes are queued" }
-        let longest = (limits.maximumDuration.inNanoseconds + head.duration) / 1_000_000
+        let longest = (limits.maximumDuration + head.duration).inMilliseconds
         // Media that arrived ahead of time does not count as queued.
         if !limits.takesBursts, status.milliseconds > longest { return "\(status.milliseconds) ms are queued" }
         return nil

@@ -8,9 +8,9 @@ final class SentRecord: Sendable {
     /// A packet of the leading track that was sent.
     struct Sent: Sendable {
         /// When the packet was sent.
-        let time: Int64
+        let time: MonotonicInstant
         /// When the packet was published.
-        let published: Int64
+        let published: MonotonicInstant
     }
 
     private struct State {
@@ -72,12 +72,12 @@ final class SentRecord: Sendable {
     }
 
     /// Records that `packet` was sent at `now`. Returns false if it had been sent before.
-    func note(_ packet: EncodedPacket, at now: Int64) -> Bool {
+    func note(_ packet: EncodedPacket, at now: MonotonicInstant) -> Bool {
         guard packet.track != .data else { return true }
         let index = program.index(of: packet)
         return state.withLock { state in
             if packet.track == program.leading {
-                state.last = Sent(time: now, published: Int64(index) * program.interval)
+                state.last = Sent(time: now, published: .zero + program.interval * index)
             }
             let isNew =
                 packet.track == .video ? Self.mark(index, in: &state.frames) : Self.mark(index, in: &state.audio)

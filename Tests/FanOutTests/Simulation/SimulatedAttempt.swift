@@ -23,12 +23,12 @@ final class SimulatedAttempt: OutputAttempt, PacketServer {
     fileprivate struct State {
         var phase = Phase.idle
         var connection: Int?
-        var began: Int64 = 0
+        var began = MonotonicInstant.zero
         /// The packets that were taken from the queue; those before the index `next` were sent.
         var (held, next): ([EncodedPacket], Int) = ([], 0)
         /// The number of bytes in the socket.
         var socketBytes = 0.0
-        var (lastPump, lastProgress): (Int64, Int64) = (0, 0)
+        var (lastPump, lastProgress) = (MonotonicInstant.zero, MonotonicInstant.zero)
         var taken = 0
         var progress = AttemptProgress()
         var check = WireCheck()
@@ -39,13 +39,13 @@ final class SimulatedAttempt: OutputAttempt, PacketServer {
     }
 
     /// How long a peer may take to accept the stream.
-    static let acceptTimeout: Int64 = 10_000_000_000
+    static let acceptTimeout = Duration.seconds(10)
     /// How long a peer may take to read the next byte.
-    static let stallTimeout: Int64 = 13_000_000_000
+    static let stallTimeout = Duration.seconds(13)
     private static let socketRoom = 32_000.0
     private static let batchBytes = 16_000
     /// The interval at which an unanswered connection is tried again.
-    private static let patience: Int64 = 250_000_000
+    private static let patience = Duration.milliseconds(250)
 
     private let name: String
     private let transport: Transport
@@ -72,7 +72,7 @@ final class SimulatedAttempt: OutputAttempt, PacketServer {
     var isOver: Bool { state.withLock { $0.phase == .over } }
 
     /// When the attempt began to connect.
-    var began: Int64 { state.withLock { $0.began } }
+    var began: MonotonicInstant { state.withLock { $0.began } }
 
     /// Whether the attempt's connection will never pass a byte again.
     var isDead: Bool {
@@ -92,7 +92,7 @@ final class SimulatedAttempt: OutputAttempt, PacketServer {
         let now = context.clock.now
         state.withLock { ($0.phase, $0.began) = (.connecting, now) }
         report(.step("connect"))
-        schedule(at: now + (transport == .stream ? peer.delay(at: now) : 0)) { $0.listenForAnswer() }
+        schedule(at: now + (transport == .stream ? peer.delay(at: now) : .zero)) { $0.listenForAnswer() }
         guard transport == .stream else { return }
         schedule(at: now + Self.acceptTimeout) { attempt in
             guard attempt.state.withLock({ $0.phase == .connecting }) else { return }
@@ -114,7 +114,7 @@ final class SimulatedAttempt: OutputAttempt, PacketServer {
         state.withLock { pump(&$0, at: now) }
     }
 
-    func drain(until deadline: Int64, reason: EndReason) {
+    func drain(until deadline: MonotonicInstant, reason: EndReason) {
         state.withLock { state in
             if state.phase == .live { state.phase = .draining }
             if state.phase == .connecting, transport == .listener { state.endsUnheard = true }
@@ -127,7 +127,7 @@ final class SimulatedAttempt: OutputAttempt, PacketServer {
 // MARK: Connecting
 
 extension SimulatedAttempt {
-    private func schedule(at time: Int64, _ work: @escaping @Sendable (SimulatedAttempt) -> Void) {
+    private func schedule(at time: MonotonicInstant, _ work: @escaping @Sendable (SimulatedAttempt) -> Void) {
         context.clock.schedule(at: time) { [weak self] in if let self { work(self) } }
     }
 
@@ -195,7 +195,7 @@ extension SimulatedAttempt {
         if let event { end(event) }
     }
 
-    private func failure(of state: State, at now: Int64) -> OutputFailure? {
+    private func failure(of state: State, at now: MonotonicInstant) -> OutputFailure? {
         guard let connection = state.connection else { return nil }
         if peer.fate(of: connection, at: now) == .closed {
             return OutputFailure(.lost, step: "send", reason: "the server closed the connection")
@@ -204,7 +204,7 @@ extension SimulatedAttempt {
         return OutputFailure(.lost, step: "send", reason: "the peer stopped reading")
     }
 
-    private func pump(_ state: inout State, at now: Int64) {
+    private func pump(_ state: inout State, at now: MonotonicInstant) {
         guard state.phase == .live || state.phase == .draining else { return }
         if let connection = state.connection {
             let passed = peer.passedBytes(on: connection, from: state.lastPump, to: now)
@@ -225,7 +225,7 @@ extension SimulatedAttempt {
         }
     }
 
-    private func send(_ packet: EncodedPacket, _ state: inout State, at now: Int64) {
+    private func send(_ packet: EncodedPacket, _ state: inout State, at now: MonotonicInstant) {
         guard isHeard(packet, &state) else { return record.note(unheard: packet) }
         if transport == .stream { state.socketBytes += Double(packet.payload.count) }
         state.lastProgress = now

@@ -41,7 +41,7 @@ final class SimulatedOutput {
     let supervisor: OutputSupervisor
     private let context: SimulationContext
     private let end = End()
-    private var endIsDue: Int64?
+    private var endIsDue: MonotonicInstant?
     private var (fed, fedFrames) = (0, 0)
     private var wasPaused = false
     private var packetAccounting: AccountingCheck
@@ -104,9 +104,9 @@ final class SimulatedOutput {
     }
 
     /// Ends the output by `deadline`.
-    func finish(by deadline: Int64) {
+    func finish(by deadline: MonotonicInstant) {
         // A retired attempt may take two more seconds.
-        endIsDue = max(deadline, context.clock.now + 2_000_000_000)
+        endIsDue = max(deadline, context.clock.now + .seconds(2))
         supervisor.finish(deadline: deadline) { [end] in end.come() }
     }
 

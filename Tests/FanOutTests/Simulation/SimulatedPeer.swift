@@ -4,7 +4,7 @@ import Media
 import Synchronization
 
 /// A simulated server, and the network between it and the output. Each disturbance lasts until a time of the
-/// simulation's clock, in nanoseconds.
+/// simulation's clock.
 final class SimulatedPeer: Sendable {
     /// How the server answers a new connection.
     enum Answer: Sendable, CaseIterable {
@@ -36,13 +36,13 @@ final class SimulatedPeer: Sendable {
 
     /// The disturbances of the server and its network.
     struct Conditions: Sendable {
-        var answer = (kind: Answer.accept, until: Int64(0))
+        var answer = (kind: Answer.accept, until: MonotonicInstant.zero)
         /// How long the server takes to answer.
-        var delay = (wait: Int64(0), until: Int64(0))
+        var delay = (wait: Duration.zero, until: MonotonicInstant.zero)
         /// How many bytes the server takes per second.
-        var rate = (bytes: 0.0, until: Int64(0))
+        var rate = (bytes: 0.0, until: MonotonicInstant.zero)
         /// The network passes nothing before this time.
-        var cutUntil: Int64 = 0
+        var cutUntil = MonotonicInstant.zero
         /// Whether the server accepts only one connection at a time.
         var isExclusive = false
     }
@@ -54,7 +54,7 @@ final class SimulatedPeer: Sendable {
     }
 
     /// How long an undisturbed server takes to answer.
-    private static let usualDelay: Int64 = 50_000_000
+    private static let usualDelay = Duration.milliseconds(50)
 
     private let usualRate: Double
     private let state = Mutex(State())
@@ -69,7 +69,7 @@ final class SimulatedPeer: Sendable {
     func recover() { change { $0 = Conditions() } }
 
     /// Whether the peer has no disturbance at `now`. Connections that were closed or forgotten do not matter.
-    func isFavorable(at now: Int64) -> Bool {
+    func isFavorable(at now: MonotonicInstant) -> Bool {
         let conditions = state.withLock { $0.conditions }
         let ends = [
             conditions.answer.until, conditions.delay.until, conditions.rate.until, conditions.cutUntil,
@@ -83,13 +83,13 @@ final class SimulatedPeer: Sendable {
     }
 
     /// How long after `now` the server answers a connection that begins then.
-    func delay(at now: Int64) -> Int64 {
+    func delay(at now: MonotonicInstant) -> Duration {
         let delay = state.withLock { $0.conditions.delay }
         return now < delay.until ? delay.wait : Self.usualDelay
     }
 
     /// The answer to a new connection at `now`, or to a repeated attempt to connect.
-    func answer(at now: Int64) -> Reply {
+    func answer(at now: MonotonicInstant) -> Reply {
         state.withLock { state in
             let conditions = state.conditions
             guard now >= conditions.cutUntil else { return .nothing }
@@ -114,7 +114,7 @@ final class SimulatedPeer: Sendable {
     }
 
     /// The state of `connection` as the output can see it at `now`.
-    func fate(of connection: Int, at now: Int64) -> Fate {
+    func fate(of connection: Int, at now: MonotonicInstant) -> Fate {
         state.withLock { state in
             let fate = state.fates[connection] ?? .closed
             // While the network is down, the output cannot see that the server closed the connection.
@@ -126,12 +126,12 @@ final class SimulatedPeer: Sendable {
     func leave(_ connection: Int) { state.withLock { $0.fates[connection] = nil } }
 
     /// How many bytes the server took on `connection` between `start` and `now`.
-    func passedBytes(on connection: Int, from start: Int64, to now: Int64) -> Double {
+    func passedBytes(on connection: Int, from start: MonotonicInstant, to now: MonotonicInstant) -> Double {
         state.withLock { state in
             guard state.fates[connection] == .open else { return 0 }
             let conditions = state.conditions
             let elapsed = now - max(start, min(now, conditions.cutUntil))
-            return Double(elapsed) / 1e9 * (now < conditions.rate.until ? conditions.rate.bytes : usualRate)
+            return elapsed.inSeconds * (now < conditions.rate.until ? conditions.rate.bytes : usualRate)
         }
     }
 }

@@ -37,15 +37,15 @@ final class SimulatedProgram: KeyframeRequester {
         var lastReference: Int64 = 0
         var isWanted = false
         /// The times at which keyframes were published.
-        var keyframeTimes: [Int64] = []
+        var keyframeTimes: [MonotonicInstant] = []
     }
 
     private static let payloads = [300, 500, 800, 1200].map { SharedBytes([UInt8](repeating: 0, count: $0)) }
     private static let keyframePayload = SharedBytes([UInt8](repeating: 0, count: 6000))
     private static let audioPayload = SharedBytes([UInt8](repeating: 0, count: 100))
 
-    /// The duration of a frame, in nanoseconds.
-    let interval: Int64
+    /// The duration of a frame.
+    let interval: Duration
     let description: StreamDescription
     private let video: TrackDescription
     private let audio: TrackDescription
@@ -61,7 +61,7 @@ final class SimulatedProgram: KeyframeRequester {
             decoderConfiguration: SharedBytes([1]), bitrate: 0, reorderDepth: 0, encoderSettings: "")
         let audio = TrackDescription(
             format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 0, frameLength: Int(samples))
-        interval = 1_000_000_000 / shape.framesPerSecond
+        interval = .seconds(1) / shape.framesPerSecond
         (self.samples, self.video, self.audio) = (samples, video, audio)
         description = StreamDescription(
             video: shape.hasVideo ? video : nil, audio: shape.hasAudio ? audio : nil)
@@ -81,9 +81,9 @@ final class SimulatedProgram: KeyframeRequester {
     var count: Int64 { state.withLock { $0.count } }
 
     /// When the next frame is due.
-    var nextTime: Int64 { count * interval }
+    var nextTime: MonotonicInstant { .zero + interval * count }
 
-    func requestKeyframe(at programTime: Int64?) {
+    func requestKeyframe(at programTime: ProgramInstant?) {
         state.withLock { state in state.isWanted = state.shape.grantsRequests }
     }
 
@@ -122,7 +122,7 @@ final class SimulatedProgram: KeyframeRequester {
     }
 
     /// When the first keyframe after `time` was published; nil if no keyframe was published.
-    func firstKeyframe(after time: Int64) -> Int64? {
+    func firstKeyframe(after time: MonotonicInstant) -> MonotonicInstant? {
         guard leading == .video else { return nextTime > time + interval ? time + interval : nil }
         return state.withLock { state in
             var index = state.keyframeTimes.count
@@ -133,13 +133,13 @@ final class SimulatedProgram: KeyframeRequester {
 }
 
 extension SimulatedProgram.State {
-    fileprivate mutating func nextFrame(_ interval: Int64) -> SimulatedProgram.Frame {
+    fileprivate mutating func nextFrame(_ interval: Duration) -> SimulatedProgram.Frame {
         let isKeyframe = count == 0 || isWanted || count - lastKeyframe >= shape.gop
         let isDisposable = !isKeyframe && shape.hasDisposables && (count - lastKeyframe) % 2 == 1
         let reference = isKeyframe ? nil : lastReference
         if isKeyframe {
             (lastKeyframe, isWanted) = (count, false)
-            keyframeTimes.append(count * interval)
+            keyframeTimes.append(.zero + interval * count)
         }
         if !isDisposable { lastReference = count }
         let frame = SimulatedProgram.Frame(

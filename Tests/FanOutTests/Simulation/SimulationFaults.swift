@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import Synchronization
 
 /// The faults that a simulation found. Only the first few are kept, because later faults usually follow from them.
@@ -12,10 +13,10 @@ final class SimulationFaults: Sendable {
 
     var isEmpty: Bool { found.withLock { $0.isEmpty } }
 
-    /// Adds a fault of `name` at `time`, in nanoseconds of the simulation's clock.
-    func add(_ fault: String, of name: String, at time: Int64) {
+    /// Adds a fault of `name` at `time` of the simulation's clock.
+    func add(_ fault: String, of name: String, at time: MonotonicInstant) {
         found.withLock { found in
-            if found.count < Self.most { found.append("\(Double(time) / 1e9) s, \(name): \(fault)") }
+            if found.count < Self.most { found.append("\(Double(time.nanoseconds) / 1e9) s, \(name): \(fault)") }
         }
     }
 }
