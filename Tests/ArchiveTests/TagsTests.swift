@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import TestSupport
 import Testing
 
@@ -17,8 +18,8 @@ import Testing
         let latest: Int64 = 1 << 60
         let starts: [Int64] = [0, 1, -1, latest, -latest, Int64.random(in: 0...latest, using: &random)]
         var position = SegmentPosition(
-            run: random.pick(["a1", "0", String(repeating: "f", count: 32), "x=y"]), programStart: random.pick(starts),
-            ending: random.pick(Self.endings))
+            run: random.pick(["a1", "0", String(repeating: "f", count: 32), "x=y"]),
+            programStart: ProgramInstant(nanoseconds: random.pick(starts)), ending: random.pick(Self.endings))
         position.isTrimmed = Bool.random(using: &random)
         position.isCopied = Bool.random(using: &random)
         return position
@@ -76,7 +77,7 @@ import Testing
                 text[place] = random.pick(Array("0123456789= -nx".utf8))
             }
             guard let read = SegmentPosition(text: String(decoding: text, as: UTF8.self)) else { continue }
-            #expect(read.programStart.magnitude <= 1 << 60 && (1...32).contains(read.run.utf8.count))
+            #expect(read.programStart.nanoseconds.magnitude <= 1 << 60 && (1...32).contains(read.run.utf8.count))
         }
     }
 
