@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Dispatch
+package import Dispatch
 internal import Synchronization
 
 /// Calls a closure each second until it is stopped or released. The first call comes one second after the start.
-final class SecondTimer: Sendable {
+package final class SecondTimer: Sendable {
     private let timer = Mutex<(any DispatchSourceTimer)?>(nil)
+
+    /// Creates a timer that does not run yet.
+    package init() {}
 
     deinit { stop() }
 
     /// Calls `body` on `queue` each second, delayed by at most `leeway`. Replaces a timer that was started earlier.
-    func start(on queue: DispatchQueue, leeway: DispatchTimeInterval, _ body: @escaping @Sendable () -> Void) {
+    package func start(on queue: DispatchQueue, leeway: DispatchTimeInterval, _ body: @escaping @Sendable () -> Void) {
         timer.withLock { timer in
             timer?.cancel()
             let next = DispatchSource.makeTimerSource(queue: queue)
@@ -22,7 +25,7 @@ final class SecondTimer: Sendable {
     }
 
     /// Stops the timer. A running call continues.
-    func stop() {
+    package func stop() {
         timer.withLock { timer in
             timer?.cancel()
             timer = nil
