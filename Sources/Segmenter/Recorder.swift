@@ -31,7 +31,7 @@ package protocol RecordingControl: AnyObject, Sendable {
 /// let recorder = Recorder(
 ///     configuration: configuration, description: description, keyframes: encoder, logger: logger)
 /// recorder.accept(packets)?.wake()
-/// recorder.finish(deadline: clock.now + 5_000_000_000) { print("closed") }
+/// recorder.finish(deadline: clock.now + .seconds(5)) { print("closed") }
 /// ```
 package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private let packets: RecorderQueue
@@ -100,9 +100,8 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { self.drain($0) }
     }
 
-    /// Adds a chapter called `text` at `time`, in nanoseconds of program time, to the file that contains this time.
-    /// Returns at once.
-    package func mark(_ text: String, at time: Int64) {
+    /// Adds a chapter called `text` at `time` to the file that contains this time. Returns at once.
+    package func mark(_ text: String, at time: ProgramInstant) {
         engine.post { $0.mark(text, at: time) }
     }
 
@@ -112,9 +111,9 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { $0.cutNow() }
     }
 
-    /// Ends the open file at the first keyframe at or after program time `time`, in nanoseconds. The caller requests
-    /// that keyframe. A copied program is cut at the nearest frame instead. Returns at once.
-    package func cut(at time: Int64) {
+    /// Ends the open file at the first keyframe at or after program time `time`. The caller requests that keyframe. A
+    /// copied program is cut at the nearest frame instead. Returns at once.
+    package func cut(at time: ProgramInstant) {
         engine.post { $0.cut(at: time) }
     }
 
@@ -124,14 +123,14 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         wake()
     }
 
-    /// Counts the rest of the program, up to program time `time` in nanoseconds, as a gap at the end of the recording.
-    /// `reason` is the reason for the gap. Returns at once.
-    package func miss(until time: Int64, because reason: String) {
+    /// Counts the rest of the program, up to program time `time`, as a gap at the end of the recording. `reason` is the
+    /// reason for the gap. Returns at once.
+    package func miss(until time: ProgramInstant, because reason: String) {
         engine.post { $0.miss(until: time, because: reason) }
     }
 
-    /// Begins no file before program time `time`, in nanoseconds. Returns at once.
-    package func wait(until time: Int64) {
+    /// Begins no file before program time `time`. Returns at once.
+    package func wait(until time: ProgramInstant) {
         engine.post { $0.wait(until: time) }
     }
 
@@ -172,7 +171,8 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         guard !engine.isWatched, let wait = engine.untilOverdue else { return }
         engine.isWatched = true
         // One millisecond is added, so that the fragment is certainly overdue when the check runs.
-        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait)) + .milliseconds(1)) { [weak self] in
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(clamping: wait.inNanoseconds)) + .milliseconds(1)) {
+            [weak self] in
             guard let self else { return }
             self.engine.post { engine in
                 engine.isWatched = false
@@ -198,15 +198,15 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         return false
     }
 
-    package func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {
+    package func finish(deadline: MonotonicInstant, completion: @escaping @Sendable () -> Void) {
         let once = OnceCall(completion)
         packets.end()
         engine.post { engine in
             self.end(engine)
             self.closer.whenIdle(self.queue) { once.call() }
         }
-        let rest = max(0, deadline - clock.now)
-        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .nanoseconds(Int(rest))) { once.call() }
+        let rest = DispatchTimeInterval.nanoseconds(Int(clamping: max(.zero, deadline - clock.now).inNanoseconds))
+        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + rest) { once.call() }
     }
 
     /// Ends the recording at once: discards the queued packets and closes the open file properly.

@@ -24,8 +24,8 @@ extension RecorderEngine {
     /// Logs that the previous file became longer than planned by more than two GOPs, because no keyframe arrived in
     /// time.
     private func sayLate(_ start: SegmentStart) {
-        guard start.lateness > 2 * configuration.gop.inNanoseconds else { return }
-        let late = DurationText(.nanoseconds(start.lateness))
+        guard start.lateness > configuration.gop * 2 else { return }
+        let late = DurationText(start.lateness)
         logger.notice("no keyframe came where a segment was to end; it is \(late) longer than it should be")
     }
 
@@ -63,7 +63,7 @@ extension RecorderEngine {
 
     private func settings(_ name: SegmentName, _ time: UTCTime, _ start: SegmentStart) -> SegmentFileSettings {
         let settings = description.video?.encoderSettings ?? ""
-        var position = SegmentPosition(run: run, programStart: max(0, start.time), ending: .recovered)
+        var position = SegmentPosition(run: run, programStart: max(.zero, start.time), ending: .recovered)
         position.isTrimmed = start.shown != nil
         position.isCopied = start.shown != nil && settings.isEmpty
         return SegmentFileSettings(
@@ -92,7 +92,7 @@ extension RecorderEngine {
 
     func write(_ packet: EncodedPacket) {
         guard let file else { return lose(packet) }
-        let elapsed: Int64?
+        let elapsed: Duration?
         do {
             elapsed = try file.append(packet, clock: environment.clock)
         } catch {
@@ -109,7 +109,7 @@ extension RecorderEngine {
         }
     }
 
-    private func wrote(_ file: SegmentFile, in elapsed: Int64) throws(FileFailure) {
+    private func wrote(_ file: SegmentFile, in elapsed: Duration) throws(FileFailure) {
         latency.record(elapsed)
         recordedEnd = file.recordedEnd
         if file.isNearlyFull { endFull(file) }
@@ -126,13 +126,12 @@ extension RecorderEngine {
         if configuration.isCopied { cutter.cut(at: lastEnd) } else { cutNow() }
     }
 
-    /// How long, in nanoseconds, packets that are not on disk can still wait for further packets; nil if all packets
-    /// are on disk.
-    var untilOverdue: Int64? { file?.wait(at: environment.clock.now) }
+    /// How long packets that are not on disk can still wait for further packets; nil if all packets are on disk.
+    var untilOverdue: Duration? { file?.wait(at: environment.clock.now) }
 
-    /// The decoding time, in nanoseconds, before which no packet causes a write; nil if each packet may cause one. The
-    /// time is never so near that the recorder would be woken for each packet.
-    var collectsUntil: Int64? {
+    /// The decoding time before which no packet causes a write; nil if each packet may cause one. The time is never so
+    /// near that the recorder would be woken for each packet.
+    var collectsUntil: ProgramInstant? {
         guard case .active = mode, let end = file?.collectsUntil else { return nil }
         return max(end, newest + SegmentFile.patience)
     }
@@ -140,7 +139,7 @@ extension RecorderEngine {
     /// Writes packets that have waited too long for the packet that should end their fragment: as long as a fragment
     /// lasts, plus ``SegmentFile/patience``.
     func writeOverdue() {
-        guard let file, untilOverdue == 0 else { return }
+        guard let file, untilOverdue == .zero else { return }
         do {
             try wrote(file, in: file.writePending(clock: environment.clock))
         } catch {
@@ -204,7 +203,7 @@ extension RecorderEngine {
     /// media gets no chapters, because it will be removed.
     private func takeMoments(to file: SegmentFile) {
         guard file.start < file.recordedEnd else { return }
-        let frame = description.video?.nominalRate?.timeBase.rescale(1, to: .nanoseconds) ?? 1
+        let frame = description.video?.nominalRate?.timeBase.duration(1) ?? .nanoseconds(1)
         let lastFrame = max(file.start, file.recordedEnd - frame)
         // The last file gets all later marks, regardless of why it ends.
         let isLast = isFinishing && file.ending != .rotate

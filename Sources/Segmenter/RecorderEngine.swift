@@ -11,7 +11,7 @@ actor RecorderEngine: QueueActor {
     enum Mode {
         case active
         case suspended(String)
-        case failed(FileFailure, probeAt: Int64)
+        case failed(FileFailure, probeAt: MonotonicInstant)
     }
 
     struct Environment: Sendable {
@@ -50,14 +50,14 @@ actor RecorderEngine: QueueActor {
     /// The directory's generation, which counts the changes of its file system, when the last file was created.
     var generation = 0
     var latency = LatencyHistogram()
-    var nextSync = Int64.min
-    /// End of the last frame on disk, in nanoseconds of program time.
-    var recordedEnd: Int64?
-    var lastEnd: Int64 = 0
-    /// The part of the program that will never arrive: why, and up to which program time in nanoseconds.
-    var missing: (reason: String, end: Int64)?
-    /// Decoding time of the last packet, in nanoseconds of program time.
-    private(set) var newest: Int64 = 0
+    var nextSync = MonotonicInstant.distantPast
+    /// End of the last frame on disk.
+    var recordedEnd: ProgramInstant?
+    var lastEnd = ProgramInstant.zero
+    /// The part of the program that will never arrive: why, and up to which program time.
+    var missing: (reason: String, end: ProgramInstant)?
+    /// Decoding time of the last packet.
+    private(set) var newest = ProgramInstant.zero
     var closedBytes: Int64 = 0
     var closedFrames = 0
     var dating: SegmentDating
@@ -69,7 +69,7 @@ actor RecorderEngine: QueueActor {
     /// Identifies this recorder's files as parts of one program.
     let run: String
 
-    static let probeInterval: Int64 = 1_000_000_000
+    static let probeInterval: Duration = .seconds(1)
     /// The number of bytes that must be writable before a failed disk counts as usable again.
     static let probeBytes = 2 << 20
 
@@ -128,11 +128,10 @@ actor RecorderEngine: QueueActor {
         // Marks reach the recorder through ``mark(_:at:)``, not as packets, so text packets are ignored here: a text
         // packet could arrive after the end of the file that contains the marked moment.
         guard packet.track != .data || packet.description.codec != .text else { return }
-        newest = packet.dtsNanoseconds
+        newest = packet.programDts
         if !configuration.isCopied { dating.begin(packet, now: environment.wallClock()) }
         if packet.track == leading {
-            let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
-            lastEnd = max(lastEnd, end)
+            lastEnd = max(lastEnd, packet.programEnd)
         }
         if case .failed(let failure, let probeAt) = mode, environment.clock.now >= probeAt { probe(failure) }
         if case .active = mode {
@@ -249,17 +248,17 @@ extension RecorderEngine {
         environment.keyframes.requestKeyframe(at: nil)
     }
 
-    /// Marks `time`, in nanoseconds of program time, in the file that contains it.
-    func mark(_ text: String, at time: Int64) { moments.add(text, at: time) }
+    /// Marks `time` in the file that contains it.
+    func mark(_ text: String, at time: ProgramInstant) { moments.add(text, at: time) }
 
     /// Ends the open file at the next keyframe.
     func cutNow() { perform(cutter.cutNow()) }
 
-    /// Ends the open file at the first keyframe at or after program time `time`, in nanoseconds.
-    func cut(at time: Int64) { cutter.cut(at: time) }
+    /// Ends the open file at the first keyframe at or after program time `time`.
+    func cut(at time: ProgramInstant) { cutter.cut(at: time) }
 
-    /// Begins no file before program time `time`, in nanoseconds.
-    func wait(until time: Int64) { cutter.wait(until: time) }
+    /// Begins no file before program time `time`.
+    func wait(until time: ProgramInstant) { cutter.wait(until: time) }
 
     /// Writes all held packets and closes the last file.
     func finish() {
@@ -289,7 +288,7 @@ extension RecorderEngine {
             if case .suspended(let reason) = mode { status.suspension = reason }
             status.fileName = file?.name.open
             status.segmentBytes = file?.bytes ?? 0
-            status.segmentSeconds = Double(file.map { $0.recordedEnd - $0.start } ?? 0) / 1e9
+            status.segmentSeconds = file.map { $0.recordedEnd - $0.start }?.inSeconds ?? 0
             status.totalBytes = closedBytes + (file?.bytes ?? 0)
             status.framesWritten = closedFrames + (file?.frames ?? 0)
             status.hasMedia = status.framesWritten > 0 || description.leadingKind == .audio && recordedEnd != nil
@@ -337,13 +336,13 @@ extension RecorderEngine {
         if packet.track == .video { self.gap?.frames += 1 }
         // The gap begins at the earliest presentation time. Frames arrive in decoding order, so a later frame can have
         // an earlier presentation time.
-        self.gap?.from = min(gap.from, packet.ptsNanoseconds)
+        self.gap?.from = min(gap.from, packet.programPts)
     }
 
     func beginGap(_ reason: String, _ cause: RecordingGap.Cause) {
         guard gap == nil else { return }
         gap = RecordingGap(
-            from: recordedEnd ?? max(0, lastEnd), to: nil, reason: reason, cause: cause, frames: 0, run: run)
+            from: recordedEnd ?? max(.zero, lastEnd), to: nil, reason: reason, cause: cause, frames: 0, run: run)
     }
 
     /// Ends the file and begins a gap, for `reason`. The file ends at a frame up to which no frame is missing in
@@ -356,13 +355,13 @@ extension RecorderEngine {
         perform(cutter.interrupt())
     }
 
-    func endGap(at time: Int64) {
+    func endGap(at time: ProgramInstant) {
         guard var ended = gap else { return }
         ended.to = time
         gap = nil
         logger.warning(
             "gap in the recording: \(ended.amount), \(ended.reason)",
-            metadata: ["from_ns": "\(ended.from)", "to_ns": "\(time)"])
+            metadata: ["from_ns": "\(ended.from.nanoseconds)", "to_ns": "\(time.nanoseconds)"])
         environment.status.value.withLock { status in
             show(0, &status)
             status.count(ended)
@@ -373,14 +372,14 @@ extension RecorderEngine {
         }
     }
 
-    /// Records that the program up to program time `time`, in nanoseconds, will never arrive completely, for `reason`.
-    func miss(until time: Int64, because reason: String) { missing = (reason, time) }
+    /// Records that the program up to program time `time` will never arrive completely, for `reason`.
+    func miss(until time: ProgramInstant, because reason: String) { missing = (reason, time) }
 
-    private func addGap(_ reason: String, until end: Int64) {
+    private func addGap(_ reason: String, until end: ProgramInstant) {
         beginGap(reason, .failure)
         guard let from = gap?.from, from < end else { return gap = nil }
         let base = description.video?.nominalRate?.timeBase
-        gap?.frames = base.map { Int(TimeBase.nanoseconds.rescale(end - from, to: $0)) } ?? 0
+        gap?.frames = base.map { Int(TimeBase.nanoseconds.rescale((end - from).inNanoseconds, to: $0)) } ?? 0
         lastEnd = max(lastEnd, end)
     }
 }

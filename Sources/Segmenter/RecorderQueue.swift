@@ -16,15 +16,15 @@ final class RecorderQueue: Sendable {
         /// Packets are missing from here on, because the queue was full: `bytes` bytes were waiting.
         case overflowBegan(bytes: Int)
         /// The queue accepts packets again. It has refused this many frames; the earliest one has the presentation time
-        /// `from`, in nanoseconds. The last refused audio packet can become the hidden first packet of the next file.
-        case overflowEnded(frames: Int, from: Int64?, lastAudio: EncodedPacket?)
+        /// `from`. The last refused audio packet can become the hidden first packet of the next file.
+        case overflowEnded(frames: Int, from: ProgramInstant?, lastAudio: EncodedPacket?)
     }
 
     private struct Overflow {
         var frames = 0
         var lastAudio: EncodedPacket?
         var isKeyframeWanted = false
-        var from: Int64?
+        var from: ProgramInstant?
         /// The queue accepts packets again when no more than this many bytes are waiting.
         var rest = 0
 
@@ -32,7 +32,7 @@ final class RecorderQueue: Sendable {
             if packet.track == .audio { lastAudio = packet }
             guard packet.track == leading else { return }
             if packet.track == .video { frames += 1 }
-            from = min(from ?? .max, packet.ptsNanoseconds)
+            from = min(from ?? .distantFuture, packet.programPts)
         }
 
         var end: Item { .overflowEnded(frames: frames, from: from, lastAudio: lastAudio) }
@@ -46,17 +46,17 @@ final class RecorderQueue: Sendable {
         var overflow: Overflow?
         /// Refused frames that the recorder has not counted yet.
         var uncounted = 0
-        var oldest: Int64?
-        var newest: Int64 = 0
-        /// Decoding time, in nanoseconds, of the packet that was the newest one when the queue was last emptied.
-        var taken: Int64?
+        var oldest: ProgramInstant?
+        var newest = ProgramInstant.zero
+        /// Decoding time of the packet that was the newest one when the queue was last emptied.
+        var taken: ProgramInstant?
         var isDrainScheduled = false
         /// Whether the queue contains an item that must not wait: a keyframe with which a file could begin, the end of
         /// a fragment, a pause, or a report of missing packets.
         var isUrgent = false
-        /// The decoding time at which the recorder writes its next fragment, in nanoseconds; nil if it does not collect
-        /// packets for a fragment.
-        var fragmentEnd: Int64?
+        /// The decoding time at which the recorder writes its next fragment; nil if it does not collect packets for a
+        /// fragment.
+        var fragmentEnd: ProgramInstant?
         /// The number of threads in ``waitForRoom(upTo:)``.
         var waiters = 0
 
@@ -68,19 +68,18 @@ final class RecorderQueue: Sendable {
 
         /// Whether a program that no clock paces is allowed to continue, given a queue limit of `limit` bytes.
         func hasRoom(_ limit: Int) -> Bool {
-            bytes <= limit / 2 && (oldest.map { newest - $0 } ?? 0) <= RecorderQueue.longestLead
+            bytes <= limit / 2 && (oldest.map { newest - $0 } ?? .zero) <= RecorderQueue.longestLead
         }
     }
 
-    /// The maximum time by which a program that no clock paces is allowed to be ahead of its recorder, in nanoseconds.
-    /// When a file begins, the recorder requests the keyframe for the file's end. The encoder must not have encoded
-    /// that frame yet.
-    private static let longestLead: Int64 = 500_000_000
+    /// The maximum time by which a program that no clock paces is allowed to be ahead of its recorder. When a file
+    /// begins, the recorder requests the keyframe for the file's end. The encoder must not have encoded that frame yet.
+    private static let longestLead: Duration = .milliseconds(500)
 
-    /// The amount of media that is collected before the recorder is woken, in nanoseconds, while the recorder does not
-    /// collect packets for a fragment. Waking a thread costs more than queueing a packet. If relay is killed, the
-    /// recording also loses the collected frames, but these are only one or two.
-    private static let batch: Int64 = 50_000_000
+    /// The amount of media that is collected before the recorder is woken, while the recorder does not collect packets
+    /// for a fragment. Waking a thread costs more than queueing a packet. If relay is killed, the recording also loses
+    /// the collected frames, but these are only one or two.
+    private static let batch: Duration = .milliseconds(50)
     /// The number of bytes at which the recorder is woken before the end of a fragment.
     private static let batchBytes = 1 << 20
 
@@ -145,21 +144,20 @@ final class RecorderQueue: Sendable {
             }
             state.items.append(.packet(packet))
             state.bytes += size
-            state.newest = packet.dtsNanoseconds
+            state.newest = packet.programDts
             if state.oldest == nil { state.oldest = state.newest }
             if packet.track == leading, packet.isKeyframe { state.isUrgent = true }
             if let end = state.fragmentEnd {
-                let patience = packet.track == leading ? 0 : SegmentFile.patience
-                if packet.dtsNanoseconds >= end + patience { state.isUrgent = true }
+                let patience = packet.track == leading ? .zero : SegmentFile.patience
+                if packet.programDts >= end + patience { state.isUrgent = true }
             }
             return false
         }
     }
 
-    /// Records that the recorder writes nothing before a packet of decoding time `time`, in nanoseconds, so that it
-    /// need not be woken earlier. Nil means that the recorder does not collect packets for a fragment and must be woken
-    /// soon.
-    func collect(until time: Int64?) { state.withLock { $0.fragmentEnd = time } }
+    /// Records that the recorder writes nothing before a packet of decoding time `time`, so that it need not be woken earlier.
+    /// Nil means that the recorder does not collect packets for a fragment and must be woken soon.
+    func collect(until time: ProgramInstant?) { state.withLock { $0.fragmentEnd = time } }
 
     /// Removes and returns the oldest item. Nil means that the queue is empty, which ends the scheduled drain.
     func pop() -> Item? {
@@ -172,7 +170,7 @@ final class RecorderQueue: Sendable {
             if case .packet(let packet) = item {
                 state.bytes -= packet.payload.count
                 giveBack(&state)
-                state.oldest = packet.dtsNanoseconds
+                state.oldest = packet.programDts
             }
             return (item, takeWaiters(&state))
         }
@@ -242,7 +240,7 @@ final class RecorderQueue: Sendable {
             guard !state.isUrgent, let oldest = state.oldest else { return state.isUrgent }
             guard state.fragmentEnd == nil else { return state.bytes >= Self.batchBytes }
             // If two packets of a slow track are further apart than a batch, each packet is worth a drain.
-            let isSlow = state.taken.map { (oldest - $0).magnitude >= UInt64(Self.batch) } ?? false
+            let isSlow = state.taken.map { max(oldest, $0) - min(oldest, $0) >= Self.batch } ?? false
             return isSlow || state.newest - oldest >= Self.batch
         }
     }
@@ -266,7 +264,7 @@ final class RecorderQueue: Sendable {
     /// The payload in the queue in bytes, and its duration.
     var depth: (bytes: Int, milliseconds: Int64) {
         state.withLock { state in
-            (state.bytes, state.oldest.map { max(0, state.newest - $0) / 1_000_000 } ?? 0)
+            (state.bytes, state.oldest.map { max(0, (state.newest - $0).inMilliseconds) } ?? 0)
         }
     }
 }

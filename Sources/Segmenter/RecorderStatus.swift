@@ -61,9 +61,8 @@ package struct RecorderStatus: Sendable, Codable {
     package var writeLatency = WriteLatencyStatus()
     /// How long it takes to make an open file durable while the recorder writes.
     package var syncLatency = WriteLatencyStatus()
-    /// The planned end of the open file, in nanoseconds of program time; nil if no file is open, or if no time is
-    /// planned.
-    package var nextCut: Int64?
+    /// The program time at which the open file is planned to end; nil if no file is open, or if no time is planned.
+    package var nextCut: ProgramInstant?
     /// The keyframes that the recorder has requested, for the metric `relay_recorder_keyframes_requested_total`.
     /// `timed` counts requests for planned ends of files, `prompt` counts requests for keyframes as soon as possible.
     package var keyframesRequested = CountedKeyframes.Counts()
@@ -94,27 +93,29 @@ final class RecorderStatusBox: Sendable {
     let stretch = Mutex<RecordedStretch?>(nil)
 }
 
-/// The part of the program that a recorder has on disk. Times are in nanoseconds of program time.
+/// The part of the program that a recorder has on disk.
 package struct RecordedStretch: Sendable, Equatable {
     /// Identifies the recorder's run. Program times can be compared only within one run.
     package var run: String
     /// Start of the first frame of the first file.
-    package var start: Int64
+    package var start: ProgramInstant
     /// End of the last frame on disk.
-    package var end: Int64
+    package var end: ProgramInstant
     /// Start of the first frame of the newest file.
-    package var fileStart: Int64
+    package var fileStart: ProgramInstant
     /// When the frame at ``fileStart`` was on air.
     package var fileTime: UTCTime
 
     /// Creates a stretch with these times.
-    package init(run: String, start: Int64, end: Int64, fileStart: Int64, fileTime: UTCTime) {
+    package init(
+        run: String, start: ProgramInstant, end: ProgramInstant, fileStart: ProgramInstant, fileTime: UTCTime
+    ) {
         (self.run, self.start, self.end) = (run, start, end)
         (self.fileStart, self.fileTime) = (fileStart, fileTime)
     }
 
     /// Returns when program time `time` was on air, computed from the newest file.
-    package func time(of time: Int64) -> UTCTime {
-        UTCTime(milliseconds: fileTime.milliseconds + (time - fileStart) / 1_000_000)
+    package func time(of time: ProgramInstant) -> UTCTime {
+        UTCTime(milliseconds: fileTime.milliseconds + (time - fileStart).inMilliseconds)
     }
 }

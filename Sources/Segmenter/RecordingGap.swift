@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
+package import Media
 
 /// A part of the program that no file contains.
 package struct RecordingGap: Sendable, Codable, Equatable {
@@ -16,10 +17,10 @@ package struct RecordingGap: Sendable, Codable, Equatable {
         case lost
     }
 
-    /// Program time of the first missing frame, in nanoseconds.
-    package var from: Int64
-    /// Program time at which the gap ends, in nanoseconds; nil while the gap lasts.
-    package var to: Int64?
+    /// The program time of the first missing frame.
+    package var from: ProgramInstant
+    /// The program time at which the gap ends; nil while the gap lasts.
+    package var to: ProgramInstant?
     /// The cause, in words.
     package var reason: String
     /// The kind of cause.
@@ -37,15 +38,15 @@ extension RecordingGap {
         case all
         /// This many of the file's frames.
         case frames(Int)
-        /// For a file with only audio: the part before this program time, in nanoseconds.
-        case audio(upTo: Int64)
+        /// For a file with only audio: the part before this program time.
+        case audio(upTo: ProgramInstant)
         /// Nothing that can be played.
         case nothing
     }
 
-    /// A time in nanoseconds that is shorter than half of any audio packet. If a recording ends earlier than expected
-    /// by less than this, it is complete.
-    private static let tolerance: Int64 = 1_000_000
+    /// A length of time that is shorter than half of any audio packet. If a recording ends earlier than expected by less
+    /// than this, it is complete.
+    private static let tolerance: Duration = .milliseconds(1)
 
     /// Creates the gap of a file if only the part `kept` of it is on the disk; nil if nothing is missing. `written`
     /// describes what was written to the file. When a disk fails, data is lost that the operating system had not
@@ -72,11 +73,11 @@ extension RecordingGap {
     /// The missing amount in words, for a log.
     var amount: String { Self.amount(frames: frames, length: to.map { $0 - from }) }
 
-    /// Describes in words how much is missing in a gap of `frames` frames and `length` nanoseconds. The amount is given
-    /// in frames, or in seconds if the program has no video.
-    package static func amount(frames: Int, length: Int64?) -> String {
-        guard frames == 0, let length, length > 0 else { return "\(frames) frames" }
-        let milliseconds = length / 1_000_000
+    /// Describes in words how much is missing in a gap of `frames` frames that lasts `length`. The amount is given in
+    /// frames, or in seconds if the program has no video.
+    package static func amount(frames: Int, length: Duration?) -> String {
+        guard frames == 0, let length, length > .zero else { return "\(frames) frames" }
+        let milliseconds = length.inMilliseconds
         return "\(milliseconds / 1000).\(String(milliseconds % 1000 + 1000).dropFirst()) s"
     }
 }
@@ -84,8 +85,9 @@ extension RecordingGap {
 extension SegmentRecord {
     /// Returns the program time at which the first `count` frames end. This assumes that the file's frames are evenly
     /// spaced.
-    fileprivate func time(behind count: Int) -> Int64 {
-        programStart + Int64(Int128(programEnd - programStart) * Int128(count) / Int128(frames))
+    fileprivate func time(behind count: Int) -> ProgramInstant {
+        let length = Int128((programEnd - programStart).inNanoseconds)
+        return programStart + .nanoseconds(Int64(length * Int128(count) / Int128(frames)))
     }
 
     /// Returns the file's record if only the part `kept` is on the disk. `fileName` and `bytes` are the file's name and
@@ -95,8 +97,8 @@ extension SegmentRecord {
         (record.fileName, record.bytes) = (fileName, bytes)
         guard let gap = RecordingGap(lostOf: self, kept: kept) else { return record }
         (record.programEnd, record.frames, record.ending) = (gap.from, frames - gap.frames, .error)
-        let length = programEnd - programStart
-        record.audioSamples = Int64(Int128(audioSamples) * Int128(gap.from - programStart) / Int128(length))
+        let (left, length) = ((gap.from - programStart).inNanoseconds, (programEnd - programStart).inNanoseconds)
+        record.audioSamples = Int64(Int128(audioSamples) * Int128(left) / Int128(length))
         return record
     }
 }

@@ -39,21 +39,23 @@ struct SegmentDating {
     /// already.
     mutating func begin(_ packet: EncodedPacket, now: @autoclosure () -> UTCTime) {
         guard programStart == nil else { return }
-        begin(at: encoderDelay.inNanoseconds + packet.ptsNanoseconds, now: now())
+        begin(at: packet.programPts + encoderDelay, now: now())
     }
 
-    /// Records that program time `time`, in nanoseconds, is `now`, unless the program start is known already.
-    mutating func begin(at time: Int64, now: UTCTime) {
+    /// Records that program time `time` is `now`, unless the program start is known already.
+    mutating func begin(at time: ProgramInstant, now: UTCTime) {
         guard programStart == nil else { return }
-        let own = now.milliseconds - time / 1_000_000
+        let own = now.milliseconds - time.nanoseconds / 1_000_000
         programStart = epoch?.decided(own) ?? own
     }
 
-    /// Returns when program time `time` (in nanoseconds) was on air, by the program start that is known so far.
-    func time(of time: Int64) -> UTCTime { UTCTime(milliseconds: (programStart ?? 0) + time / 1_000_000) }
+    /// Returns when program time `time` was on air, by the program start that is known so far.
+    func time(of time: ProgramInstant) -> UTCTime {
+        UTCTime(milliseconds: (programStart ?? 0) + time.nanoseconds / 1_000_000)
+    }
 
     /// Returns by how many milliseconds wall clock and program have drifted apart; 0 within the tolerance.
-    private mutating func shift(at programTime: Int64, _ now: UTCTime, _ queued: Int64) -> Int64 {
+    private mutating func shift(at programTime: ProgramInstant, _ now: UTCTime, _ queued: Int64) -> Int64 {
         let late = now.milliseconds - queued - time(of: programTime).milliseconds
         let delay = self.delay ?? late
         self.delay = delay
@@ -62,7 +64,7 @@ struct SegmentDating {
 
     /// Returns the wall-clock time of program time 0, in milliseconds, computed as in ``date(_:now:queued:)``.
     mutating func programStart(at keyframe: EncodedPacket, now: UTCTime, queued: Int64) -> Int64 {
-        (programStart ?? 0) + shift(at: keyframe.ptsNanoseconds, now, queued)
+        (programStart ?? 0) + shift(at: keyframe.programPts, now, queued)
     }
 
     /// Returns when the file that begins with `keyframe` began. `now` is the present time, and `queued` is how many
@@ -73,12 +75,11 @@ struct SegmentDating {
     /// earlier than the previous one. Without this exception, all later files would have the same date after the clock
     /// was once years ahead. The sequence numbers keep the order of the files.
     mutating func date(_ keyframe: EncodedPacket, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
-        date(at: keyframe.ptsNanoseconds, now: now, queued: queued)
+        date(at: keyframe.programPts, now: now, queued: queued)
     }
 
-    /// Returns what ``date(_:now:queued:)`` returns, for a file whose first visible frame is at program time `begin`,
-    /// in nanoseconds.
-    mutating func date(at begin: Int64, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
+    /// Returns what ``date(_:now:queued:)`` returns, for a file whose first visible frame is at program time `begin`.
+    mutating func date(at begin: ProgramInstant, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
         let shift = shift(at: begin, now, queued)
         programStart = (programStart ?? 0) + shift
         let time = time(of: begin).milliseconds

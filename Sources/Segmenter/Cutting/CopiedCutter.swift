@@ -14,10 +14,10 @@ internal import Media
 /// nothing of the other track is lost.
 struct CopiedCutter: SegmentCutting {
     private var isWriting = false
-    /// Program time, in nanoseconds, before which no file shows anything.
-    private var earliest = Int64.min
-    /// Future program times at which files end, in nanoseconds, sorted.
-    private var cuts: [Int64] = []
+    /// The program time before which no file shows anything.
+    private var earliest = ProgramInstant.distantPast
+    /// Future program times at which files end, sorted.
+    private var cuts: [ProgramInstant] = []
     /// The packets since the latest keyframe with which the next file could begin, and some audio from before that
     /// keyframe.
     private var recent: [EncodedPacket] = []
@@ -25,26 +25,25 @@ struct CopiedCutter: SegmentCutting {
     /// The description of audio with another coding than the open file's, if the end of the open file is already
     /// scheduled because of this audio; otherwise nil.
     private var cutFor: TrackDescription?
-    /// Program time from which on the open file shows the program, in nanoseconds; `Int64.min` before the first file.
-    private var begun = Int64.min
-    /// The duration of the newest frame, in nanoseconds; 40 ms until a frame with a duration arrives.
-    private var frameLength: Int64 = 40_000_000
+    /// The program time from which on the open file shows the program; `distantPast` before the first file.
+    private var begun = ProgramInstant.distantPast
+    /// The duration of the newest frame; 40 ms until a frame with a duration arrives.
+    private var frameLength = Duration.milliseconds(40)
 
     /// `audioBefore` is the amount of audio from before its first keyframe that a file can need. `patience` is how long
-    /// a file waits for the audio of its first frame if no other file is open. Both are in nanoseconds.
-    private static let (audioBefore, patience): (Int64, Int64) = (500_000_000, 1_000_000_000)
+    /// a file waits for the audio of its first frame if no other file is open.
+    private static let (audioBefore, patience): (Duration, Duration) = (.milliseconds(500), .seconds(1))
     private static let mostCuts = 64
     /// Audio counts as interrupted if it is behind the frames by more than `absence`. Frames count as interrupted if
     /// they are behind audio of a new coding by more than `absence`. Audio for later files is kept if it begins at most
     /// `absence` before the newest frame. If no frames arrive, it is kept if it begins at most `keptAudio` plus
-    /// `absence` before the newest audio. Both are in nanoseconds.
-    private static let (absence, keptAudio): (Int64, Int64) = (1_500_000_000, 5_000_000_000)
-    /// The maximum amount of audio after a cut, in nanoseconds, that is withheld from the open file while the next file
-    /// has not begun. If no keyframe has arrived with which the next file could begin, no audio is withheld.
-    private static let longestWait: Int64 = 50_000_000
-    /// If a file must end and no frame arrives during this much audio, the file ends without a keyframe; in
-    /// nanoseconds.
-    private static let longestAbsence: Int64 = 10_000_000_000
+    /// `absence` before the newest audio.
+    private static let (absence, keptAudio): (Duration, Duration) = (.milliseconds(1500), .seconds(5))
+    /// The maximum amount of audio after a cut that is withheld from the open file while the next file has not begun. If
+    /// no keyframe has arrived with which the next file could begin, no audio is withheld.
+    private static let longestWait: Duration = .milliseconds(50)
+    /// If a file must end and no frame arrives during this much audio, the file ends without a keyframe.
+    private static let longestAbsence: Duration = .seconds(10)
     private static let trimStep = 1000
     /// The maximum total size of the packets in `recent`, in bytes. It is exceeded only if no keyframe arrives for a
     /// long time; all packets but the newest are then dropped.
@@ -55,17 +54,17 @@ struct CopiedCutter: SegmentCutting {
     /// Audio after the next cut that is not written to the open file yet. If the next file begins, only the part before
     /// its start is still written to the open file.
     private var withheld: [EncodedPacket] = []
-    /// Decoding time of the newest frame, in nanoseconds.
-    private var newestFrame = Int64.min
-    /// The end of the frames that have arrived, in nanoseconds of program time; `Int64.min` without frames.
-    private var framesEnd = Int64.min
+    /// Decoding time of the newest frame.
+    private var newestFrame = ProgramInstant.distantPast
+    /// The end of the frames that have arrived; `distantPast` without frames.
+    private var framesEnd = ProgramInstant.distantPast
     private var trimAt = trimStep
-    /// The end of the audio that has arrived, in nanoseconds of program time; nil without audio.
-    private var audioEnd: Int64?
+    /// The end of the audio that has arrived; nil without audio.
+    private var audioEnd: ProgramInstant?
     /// The amount of audio that has arrived since the last frame.
     private var audioAlone = TrackProgress()
 
-    var nextBoundary: Int64? { cuts.first }
+    var nextBoundary: ProgramInstant? { cuts.first }
 
     mutating func push(_ packet: EncodedPacket) -> [SegmentAction] {
         var actions: [SegmentAction] = []
@@ -79,12 +78,12 @@ struct CopiedCutter: SegmentCutting {
 
     mutating func finish() -> [SegmentAction] {
         var actions: [SegmentAction] = []
-        let newest = recent.lazy.filter { $0.track == .video }.map(\.ptsNanoseconds).max()
+        let newest = recent.lazy.filter { $0.track == .video }.map(\.programPts).max()
         if let newest, let begin = isWriting ? cuts.first : begin, newest >= begin - frameLength / 2 {
             open(at: begin, &actions)
         }
         if hasNextCoding, let cut = cuts.first { open(at: cut, &actions) }
-        writeWithheld(before: .max, &actions)
+        writeWithheld(before: .distantFuture, &actions)
         if isWriting { actions.append(.close) }
         forget()
         return actions
@@ -101,7 +100,7 @@ struct CopiedCutter: SegmentCutting {
 
     private mutating func forget() {
         (isWriting, recent, bytes, hasGroup, withheld) = (false, [], 0, false, [])
-        (newestFrame, framesEnd, audioEnd) = (.min, .min, nil)
+        (newestFrame, framesEnd, audioEnd) = (.distantPast, .distantPast, nil)
         audioAlone = TrackProgress()
     }
 
@@ -109,17 +108,17 @@ struct CopiedCutter: SegmentCutting {
     mutating func cutNow() -> [SegmentAction] { [] }
     mutating func setProgramStart(_ milliseconds: Int64) {}
 
-    mutating func cut(at time: Int64) {
+    mutating func cut(at time: ProgramInstant) {
         guard time > begun + frameLength / 2, !cuts.contains(time) else { return }
         if cuts.count == Self.mostCuts { cuts.removeFirst() }
         cuts.insert(time, at: cuts.firstIndex { $0 > time } ?? cuts.endIndex)
     }
 
-    mutating func wait(until time: Int64) { earliest = time }
+    mutating func wait(until time: ProgramInstant) { earliest = time }
 
-    /// Program time at which the next file begins if no file is open, in nanoseconds; nil until a keyframe has arrived.
-    private var begin: Int64? {
-        recent.first { $0.track == .video }.map { max(earliest, $0.ptsNanoseconds) }
+    /// The program time at which the next file begins if no file is open; nil until a keyframe has arrived.
+    private var begin: ProgramInstant? {
+        recent.first { $0.track == .video }.map { max(earliest, $0.programPts) }
     }
 
     /// Whether frames whose coding differs from the open file's are waiting for the next file.
@@ -130,7 +129,7 @@ struct CopiedCutter: SegmentCutting {
 
     /// Whether all audio before `time` has arrived, or is so late that the audio counts as interrupted. Also true if no
     /// audio has arrived, or if the open file has no audio.
-    private func hasAudio(before time: Int64) -> Bool {
+    private func hasAudio(before time: ProgramInstant) -> Bool {
         guard let audioEnd, fileAudio != nil else { return true }
         return audioEnd >= time || newestFrame - audioEnd > Self.absence
     }
@@ -138,13 +137,13 @@ struct CopiedCutter: SegmentCutting {
     // MARK: Packets
 
     private mutating func takeFrame(_ frame: EncodedPacket, _ actions: inout [SegmentAction]) {
-        audioAlone.passed = 0
-        if frame.duration > 0 { frameLength = frame.timeBase.rescale(frame.duration, to: .nanoseconds) }
+        audioAlone.passed = .zero
+        if frame.duration > 0 { frameLength = frame.timeBase.duration(frame.duration) }
         // If a frame with another codec configuration arrives while earlier frames still wait for their file, that file
         // begins now, with the waiting frames.
         let last = recent.last { $0.track == .video }
         if !isWriting || hasNextCoding, let last, last.description !== frame.description,
-            let begin = isWriting ? cuts.first : begin, last.ptsNanoseconds >= begin - frameLength / 2
+            let begin = isWriting ? cuts.first : begin, last.programPts >= begin - frameLength / 2
         {
             open(at: begin, &actions)
         }
@@ -152,24 +151,24 @@ struct CopiedCutter: SegmentCutting {
         let isBack = isWriting && fileVideo == nil
         // ``cut(at:)`` ignores a keyframe at the very start of the audio-only file; the next keyframe then requests the
         // cut again.
-        if isBack, frame.isKeyframe, cuts.first.map({ $0 > frame.ptsNanoseconds }) ?? true {
-            cut(at: frame.ptsNanoseconds)
+        if isBack, frame.isKeyframe, cuts.first.map({ $0 > frame.programPts }) ?? true {
+            cut(at: frame.programPts)
         }
         let isCodedAnew = isWriting && !isBack && frame.description !== fileVideo
         let isOfGroup = hasGroup && last?.description === frame.description
         if frame.isKeyframe { dropGroup(before: frame, isOfGroup: isOfGroup) }
         let canFollow = isCodedAnew ? isOfGroup : isWriting && !isBack || hasGroup
         guard frame.isKeyframe || canFollow else { return actions.append(.skip(frame)) }
-        newestFrame = max(newestFrame, frame.dtsNanoseconds)
-        framesEnd = max(framesEnd, frame.ptsNanoseconds + frameLength)
+        newestFrame = max(newestFrame, frame.programDts)
+        framesEnd = max(framesEnd, frame.programPts + frameLength)
         hasGroup = hasGroup || frame.isKeyframe
         keep(frame)
-        if isCodedAnew, !isOfGroup || cuts.isEmpty { cut(at: max(frame.ptsNanoseconds, begun + frameLength)) }
-        let reached = frame.dtsNanoseconds - frameLength / 2
+        if isCodedAnew, !isOfGroup || cuts.isEmpty { cut(at: max(frame.programPts, begun + frameLength)) }
+        let reached = frame.programDts - frameLength / 2
         if !isWriting {
             guard let begin else { return }
-            let hasAudio = recent.contains { $0.track == .audio && end(of: $0) > begin }
-            let waited = frame.dtsNanoseconds - begin
+            let hasAudio = recent.contains { $0.track == .audio && $0.programEnd > begin }
+            let waited = frame.programDts - begin
             // The file is opened when the audio that belongs to its first frame has arrived, or when this audio has not
             // arrived for too long.
             if reached >= begin, hasAudio || waited > Self.patience {
@@ -185,7 +184,7 @@ struct CopiedCutter: SegmentCutting {
     /// Whether a file can begin at `cut`: its first frame and all audio before that frame have arrived, or the audio is
     /// interrupted. If frames after `cut` are missing, the first frame is later than `cut`. `reached` is the newest
     /// decoding time minus half a frame.
-    private func canOpen(at cut: Int64, reached: Int64) -> Bool {
+    private func canOpen(at cut: ProgramInstant, reached: ProgramInstant) -> Bool {
         let time = shown(first: cut)
         return reached >= time - frameLength / 2 && hasAudio(before: time)
     }
@@ -193,37 +192,37 @@ struct CopiedCutter: SegmentCutting {
     private mutating func takeAudio(_ packet: EncodedPacket, _ actions: inout [SegmentAction]) {
         let before = recent.last { $0.track == .audio }
         keep(packet)
-        audioEnd = max(audioEnd ?? .min, end(of: packet))
+        audioEnd = max(audioEnd ?? .distantPast, packet.programEnd)
         audioAlone.note(packet)
-        guard isWriting, end(of: packet) > begun else { return }
+        guard isWriting, packet.programEnd > begun else { return }
         // The open file cannot contain audio of another codec configuration, so the wait for a frame is shorter if such
         // audio arrives.
         let longest = packet.description === fileAudio ? Self.longestAbsence : Self.absence
-        if let cut = cuts.first, packet.ptsNanoseconds >= cut, audioAlone.passed > longest {
+        if let cut = cuts.first, packet.programPts >= cut, audioAlone.passed > longest {
             return hasNextCoding ? open(at: cut, &actions) : openAudio(at: packet, behind: before, &actions)
         }
         guard packet.description === fileAudio else {
             // A file describes its audio only once, so audio with another description needs a new file.
-            if cutFor !== packet.description { cut(at: max(packet.ptsNanoseconds, begun + frameLength)) }
+            if cutFor !== packet.description { cut(at: max(packet.programPts, begun + frameLength)) }
             cutFor = packet.description
             return
         }
         // Audio after a cut belongs to the next file, which takes it from `recent`. It is also written to the open file
         // if the next file has not begun after ``longestWait``, or if no keyframe has arrived with which it could
         // begin.
-        if let cut = cuts.first, packet.ptsNanoseconds >= cut + frameLength / 2 {
+        if let cut = cuts.first, packet.programPts >= cut + frameLength / 2 {
             withheld.append(packet)
-            let isAlone = packet.ptsNanoseconds - cut > Self.longestWait
-            if isAlone || !hasGroup { writeWithheld(before: .max, &actions) }
+            let isAlone = packet.programPts - cut > Self.longestWait
+            if isAlone || !hasGroup { writeWithheld(before: .distantFuture, &actions) }
             return
         }
         actions.append(.write(packet))
     }
 
     /// Writes the withheld audio that begins before `time` to the open file.
-    private mutating func writeWithheld(before time: Int64, _ actions: inout [SegmentAction]) {
+    private mutating func writeWithheld(before time: ProgramInstant, _ actions: inout [SegmentAction]) {
         if isWriting {
-            actions += withheld.filter { $0.ptsNanoseconds < time }.map(SegmentAction.write)
+            actions += withheld.filter { $0.programPts < time }.map(SegmentAction.write)
         }
         withheld = []
     }
@@ -231,16 +230,16 @@ struct CopiedCutter: SegmentCutting {
     private mutating func keep(_ packet: EncodedPacket) {
         recent.append(packet)
         bytes += packet.payload.count
-        if recent.count >= trimAt, packet.track == .audio { trimAudio(at: packet.ptsNanoseconds) }
+        if recent.count >= trimAt, packet.track == .audio { trimAudio(at: packet.programPts) }
         guard bytes > Self.mostBytes else { return }
         (recent, bytes) = ([packet], packet.payload.count)
         hasGroup = packet.track == .video && packet.isKeyframe
     }
 
     /// Drops audio that is too old for any future file; `now` is the time of the newest audio.
-    private mutating func trimAudio(at now: Int64) {
+    private mutating func trimAudio(at now: ProgramInstant) {
         let oldest = max(newestFrame, now - Self.keptAudio) - Self.absence
-        recent.removeAll { $0.track == .audio && $0.ptsNanoseconds < oldest }
+        recent.removeAll { $0.track == .audio && $0.programPts < oldest }
         bytes = recent.reduce(0) { $0 + $1.payload.count }
         trimAt = recent.count + Self.trimStep
     }
@@ -251,14 +250,14 @@ struct CopiedCutter: SegmentCutting {
     /// before `keyframe` have the same coding as `keyframe`.
     private mutating func dropGroup(before keyframe: EncodedPacket, isOfGroup: Bool) {
         let limit = isWriting ? cuts.first : earliest
-        let time = keyframe.ptsNanoseconds
+        let time = keyframe.programPts
         let isNeeded = isOfGroup || hasGroup && isWriting && fileVideo != nil
-        if let limit, limit > .min, time > limit - frameLength, isNeeded { return }
+        if let limit, limit > .distantPast, time > limit - frameLength, isNeeded { return }
         let first = isOfGroup && isWriting ? groupOfLateAudio(before: time) : nil
-        let oldest = (first.map { recent[$0].ptsNanoseconds } ?? time) - Self.audioBefore
+        let oldest = (first.map { recent[$0].programPts } ?? time) - Self.audioBefore
         let rest = first.map { Array(recent[$0...]) } ?? []
         let older = recent[..<(first ?? recent.endIndex)]
-        recent = older.filter { $0.track == .audio && $0.ptsNanoseconds >= oldest } + rest
+        recent = older.filter { $0.track == .audio && $0.programPts >= oldest } + rest
         hasGroup = first != nil
         trimAt = recent.count + Self.trimStep
         bytes = recent.reduce(0) { $0 + $1.payload.count }
@@ -266,13 +265,9 @@ struct CopiedCutter: SegmentCutting {
 
     /// Returns the index in `recent` of the keyframe with which a file would begin if the coding changed at the next
     /// audio packet; nil if all audio before `time` has arrived, or if the audio is interrupted.
-    private func groupOfLateAudio(before time: Int64) -> Int? {
+    private func groupOfLateAudio(before time: ProgramInstant) -> Int? {
         guard let audioEnd, !hasAudio(before: time) else { return nil }
-        return recent.lastIndex { $0.track == .video && $0.isKeyframe && $0.ptsNanoseconds <= audioEnd }
-    }
-
-    private func end(of packet: EncodedPacket) -> Int64 {
-        packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
+        return recent.lastIndex { $0.track == .video && $0.isKeyframe && $0.programPts <= audioEnd }
     }
 
     // MARK: Files
@@ -280,25 +275,25 @@ struct CopiedCutter: SegmentCutting {
     /// Returns the presentation time of the first frame that begins no earlier than half a frame before `asked`. If no
     /// frames are missing, this is the frame nearest to `asked`. Ignores frames before program time 0, because a file
     /// cannot show them. Returns `asked` if no such frame has arrived.
-    private func shown(first asked: Int64) -> Int64 {
-        let earliest = max(0, asked - frameLength / 2)
-        return recent.lazy.filter { $0.track == .video }.map(\.ptsNanoseconds).filter { $0 >= earliest }.min() ?? asked
+    private func shown(first asked: ProgramInstant) -> ProgramInstant {
+        let earliest = max(.zero, asked - frameLength / 2)
+        return recent.lazy.filter { $0.track == .video }.map(\.programPts).filter { $0 >= earliest }.min() ?? asked
     }
 
     /// Begins a file that shows the program from the frame nearest to `asked` on. Does nothing if no keyframe is kept.
-    private mutating func open(at asked: Int64, _ actions: inout [SegmentAction]) {
+    private mutating func open(at asked: ProgramInstant, _ actions: inout [SegmentAction]) {
         let frames = recent.filter { $0.track == .video }
         let wanted = shown(first: asked)
         guard
-            let keyframe = frames.last(where: { $0.isKeyframe && $0.ptsNanoseconds <= wanted })
+            let keyframe = frames.last(where: { $0.isKeyframe && $0.programPts <= wanted })
                 ?? frames.first(where: \.isKeyframe)
         else { return }
-        let time = max(wanted, keyframe.ptsNanoseconds)
-        let heard = recent.first { $0.track == .audio && $0.ptsNanoseconds >= asked }
+        let time = max(wanted, keyframe.programPts)
+        let heard = recent.first { $0.track == .audio && $0.programPts >= asked }
         let audio = (heard ?? recent.last { $0.track == .audio })?.description
         let packets = recent.filter { $0.track == .audio && $0.description === audio }
-        let firstAudio = packets.first { end(of: $0) > time }
-        let preRoll = packets.last { end(of: $0) <= time }
+        let firstAudio = packets.first { $0.programEnd > time }
+        let preRoll = packets.last { $0.programEnd <= time }
         writeWithheld(before: time, &actions)
         actions.append(
             .open(
@@ -318,12 +313,12 @@ struct CopiedCutter: SegmentCutting {
 
     /// If audio after `time` has already arrived and has another coding, schedules the end of the open file at this
     /// audio.
-    private mutating func cutAtNextAudio(after time: Int64) {
+    private mutating func cutAtNextAudio(after time: ProgramInstant) {
         let next = recent.first {
-            $0.track == .audio && $0.ptsNanoseconds >= time && $0.description !== fileAudio
+            $0.track == .audio && $0.programPts >= time && $0.description !== fileAudio
         }
         guard fileAudio != nil, let next else { return }
-        cut(at: max(next.ptsNanoseconds, begun + frameLength))
+        cut(at: max(next.programPts, begun + frameLength))
         cutFor = next.description
     }
 
@@ -336,11 +331,11 @@ struct CopiedCutter: SegmentCutting {
         // keyframe. The new file then begins with this waiting audio.
         let waiting =
             packet.description === fileAudio
-            ? [] : recent.filter { $0.description === packet.description && end(of: $0) > max(begun, framesEnd) }
+            ? [] : recent.filter { $0.description === packet.description && $0.programEnd > max(begun, framesEnd) }
         let first = waiting.first ?? packet
-        let time = max(first.ptsNanoseconds, min(framesEnd, packet.ptsNanoseconds))
+        let time = max(first.programPts, min(framesEnd, packet.programPts))
         let preRoll = waiting.isEmpty && before?.description === packet.description ? before : nil
-        writeWithheld(before: .max, &actions)
+        writeWithheld(before: .distantFuture, &actions)
         actions.append(
             .open(
                 SegmentStart(
@@ -366,12 +361,12 @@ struct CopiedCutter: SegmentCutting {
             hasKeyframe = hasKeyframe || packet === keyframe
             switch packet.track {
             case .video:
-                if hasKeyframe, packet.description === fileVideo, packet.ptsNanoseconds >= keyframe.ptsNanoseconds {
+                if hasKeyframe, packet.description === fileVideo, packet.programPts >= keyframe.programPts {
                     actions.append(.write(packet))
                 }
             case .audio:
                 guard packet.description === fileAudio else { continue }
-                if packet === preRoll || end(of: packet) > begun { actions.append(.write(packet)) }
+                if packet === preRoll || packet.programEnd > begun { actions.append(.write(packet)) }
             case .data: break
             }
         }

@@ -35,26 +35,25 @@ struct SegmentCutter: SegmentCutting {
     private var (fileVideo, fileAudio): (TrackDescription?, TrackDescription?)
     private var phase = Phase.waiting
     private var lastAudio: EncodedPacket?
-    private var lateness: Int64 = 0
+    private var lateness = Duration.zero
     /// For each track, the amount that has arrived since the last packet of the other track.
     private var (leadAlone, audioAlone) = (TrackProgress(), TrackProgress())
     private var schedule: SegmentSchedule
-    /// Program time before which no file begins, in nanoseconds.
-    private var earliest = Int64.min
+    /// The program time before which no file begins.
+    private var earliest = ProgramInstant.distantPast
 
     /// The bytes that a sample takes in the file in addition to its payload: entries in the fragment and in tables
     /// (measured: 13 to 20 bytes).
     private static let sampleOverhead: Int64 = 24
-    /// The maximum time for which a new file waits for its audio, in nanoseconds.
-    private static let longestHold: Int64 = 3_000_000_000
-    /// If a file must end and no frame arrives during this much audio, the file ends without a keyframe; in
-    /// nanoseconds.
-    private static let absence: Int64 = 10_000_000_000
-    /// One millisecond, in nanoseconds: the rounding error of times that arrive in milliseconds.
-    private static let hair: Int64 = 1_000_000
+    /// The maximum time for which a new file waits for its audio.
+    private static let longestHold: Duration = .seconds(3)
+    /// If a file must end and no frame arrives during this much audio, the file ends without a keyframe.
+    private static let absence: Duration = .seconds(10)
+    /// The rounding error of times that arrive in milliseconds.
+    private static let hair: Duration = .milliseconds(1)
 
-    /// One microsecond, in nanoseconds: the tolerance for frame times that were rounded to nanoseconds.
-    private static let grace: Int64 = 1000
+    /// The tolerance for frame times that were rounded to nanoseconds.
+    private static let grace: Duration = .microseconds(1)
 
     /// Creates a cutter of files of `length` for a program that begins with the tracks of `stream`. The length is
     /// counted from the recording's start or, with a `grid`, by the wall clock. Without a length, files end only on
@@ -65,8 +64,8 @@ struct SegmentCutter: SegmentCutting {
         schedule = SegmentSchedule(length: length, grid: grid)
     }
 
-    /// The planned end of the open file, in nanoseconds of program time.
-    var nextBoundary: Int64? { schedule.boundary?.nanoseconds }
+    /// The planned end of the open file.
+    var nextBoundary: ProgramInstant? { schedule.boundary }
 
     /// Sets the wall-clock time of program time 0, in milliseconds. The wall-clock grid needs this time.
     mutating func setProgramStart(_ milliseconds: Int64) { schedule.programStart = UTCTime(milliseconds: milliseconds) }
@@ -79,12 +78,11 @@ struct SegmentCutter: SegmentCutting {
         return [.request(nil)]
     }
 
-    /// Ends the open file at the first keyframe at or after program time `time`, in nanoseconds. The caller requests
-    /// that keyframe.
-    mutating func cut(at time: Int64) { schedule.requestCut(at: Timestamp(nanoseconds: time - Self.grace)) }
+    /// Ends the open file at the first keyframe at or after program time `time`. The caller requests that keyframe.
+    mutating func cut(at time: ProgramInstant) { schedule.requestCut(at: time - Self.grace) }
 
-    /// Begins no file before program time `time`, in nanoseconds.
-    mutating func wait(until time: Int64) { earliest = time - Self.grace }
+    /// Begins no file before program time `time`.
+    mutating func wait(until time: ProgramInstant) { earliest = time - Self.grace }
 
     /// Handles the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [Action] {
@@ -127,10 +125,10 @@ struct SegmentCutter: SegmentCutting {
     private mutating func note(_ packet: EncodedPacket) {
         if packet.track == leading {
             leadAlone.note(packet)
-            audioAlone.passed = 0
+            audioAlone.passed = .zero
         } else if packet.track == .audio {
             audioAlone.note(packet)
-            leadAlone.passed = 0
+            leadAlone.passed = .zero
         }
     }
 
@@ -158,7 +156,7 @@ struct SegmentCutter: SegmentCutting {
     private mutating func lead(_ packet: EncodedPacket, _ actions: inout [Action]) {
         switch phase {
         case .waiting:
-            guard packet.isKeyframe, packet.ptsNanoseconds >= earliest else { return actions.append(.skip(packet)) }
+            guard packet.isKeyframe, packet.programPts >= earliest else { return actions.append(.skip(packet)) }
             hold(packet, isFileOpen: false, &actions)
         case .writing:
             if packet.isKeyframe, schedule.isCut(packet) || isCodedAnew(packet) {
@@ -171,7 +169,7 @@ struct SegmentCutter: SegmentCutting {
             hold(packet, isFileOpen: true, &actions)
         case .holding(var frames, let isFileOpen):
             frames.append(packet)
-            if packet.dtsNanoseconds - frames[0].dtsNanoseconds > Self.longestHold || isAudioOverdue {
+            if packet.programDts - frames[0].programDts > Self.longestHold || isAudioOverdue {
                 begin(frames, firstAudio: nil, &actions)
             } else {
                 phase = .holding(frames: frames, isFileOpen: isFileOpen)
@@ -193,7 +191,7 @@ struct SegmentCutter: SegmentCutting {
             // If no file was open, audio that begins up to 1 ms before the new file's first frame counts as
             // simultaneous with this frame. Times that arrive in milliseconds are no more exact than 1 ms; otherwise
             // the recording would begin with a packet of silence.
-            if Self.isAtOrAfter(packet, frames[0], tolerance: isFileOpen ? 0 : Self.hair) {
+            if Self.isAtOrAfter(packet, frames[0], tolerance: isFileOpen ? .zero : Self.hair) {
                 begin(frames, firstAudio: packet, &actions)
                 write(packet, &actions)
             } else if isFileOpen, packet.description === fileAudio {
@@ -228,16 +226,17 @@ struct SegmentCutter: SegmentCutting {
     }
 
     /// Whether `audio` begins with `frame` or after it. The presentation times are compared exactly across different
-    /// time bases, except for `tolerance` nanoseconds.
-    private static func isAtOrAfter(_ audio: EncodedPacket, _ frame: EncodedPacket, tolerance: Int64) -> Bool {
+    /// time bases, except for `tolerance`.
+    private static func isAtOrAfter(_ audio: EncodedPacket, _ frame: EncodedPacket, tolerance: Duration) -> Bool {
         let start = frame.timeBase.rescale(frame.pts, to: audio.timeBase, rounding: .up)
-        return audio.pts >= start - TimeBase.nanoseconds.rescale(tolerance, to: audio.timeBase, rounding: .down)
+        return audio.pts >= start
+            - TimeBase.nanoseconds.rescale(tolerance.inNanoseconds, to: audio.timeBase, rounding: .down)
     }
 
     private mutating func hold(_ keyframe: EncodedPacket, isFileOpen: Bool, _ actions: inout [Action]) {
         phase = .holding(frames: [keyframe], isFileOpen: isFileOpen)
-        lateness = isFileOpen ? max(0, keyframe.ptsNanoseconds - (nextBoundary ?? .max)) : 0
-        for time in schedule.begin(at: keyframe) { actions.append(.request(time.nanoseconds)) }
+        lateness = isFileOpen ? max(.zero, keyframe.programPts - (nextBoundary ?? .distantFuture)) : .zero
+        for time in schedule.begin(at: keyframe) { actions.append(.request(time)) }
         guard leading == .audio || audioTrack == nil || isAudioOverdue else { return }
         begin([keyframe], firstAudio: leading == .audio ? keyframe : nil, &actions)
     }

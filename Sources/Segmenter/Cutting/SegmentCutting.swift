@@ -12,25 +12,24 @@ struct SegmentStart: Sendable {
     /// The first audio packet that is not hidden; nil if it has not arrived. It begins with the first visible frame or
     /// after it. In a copied program it can begin earlier, but ends after the start of that frame.
     var firstAudio: EncodedPacket?
-    /// Program time at which the file should end, in nanoseconds; nil if no time is planned.
-    var boundary: Int64?
-    /// How much longer than planned the previous file was, in nanoseconds, because no keyframe arrived; 0 otherwise.
-    var lateness: Int64 = 0
+    /// The program time at which the file should end; nil if no time is planned.
+    var boundary: ProgramInstant?
+    /// How much longer than planned the previous file was, because no keyframe arrived; 0 otherwise.
+    var lateness = Duration.zero
     /// The start of the visible part, if the file can begin with hidden packets; nil otherwise.
     var shown: ShownStart?
 
-    /// Program time of the first visible frame, in nanoseconds.
-    var time: Int64 { shown?.time ?? keyframe.ptsNanoseconds }
+    /// The program time of the first visible frame.
+    var time: ProgramInstant { shown?.time ?? keyframe.programPts }
 }
 
-/// The start of a file's visible part, for a file that can have hidden packets before it. Times are nanoseconds of
-/// program time.
+/// The start of a file's visible part, for a file that can have hidden packets before it.
 struct ShownStart: Sendable {
     /// Presentation time of the first visible frame; the previous file ends here.
-    var time: Int64
+    var time: ProgramInstant
     /// The requested start of the file. If no frames are missing, the first visible frame begins within half a frame of
     /// this time.
-    var asked: Int64
+    var asked: ProgramInstant
     /// Whether the previous file shows the program up to ``time``, so that no part between the two files is missing.
     var continues: Bool
 }
@@ -38,8 +37,8 @@ struct ShownStart: Sendable {
 /// Decides which packets belong to which file. Implementations have no clock and no I/O: they turn packets into
 /// actions.
 protocol SegmentCutting {
-    /// The planned end of the open file, in nanoseconds of program time; nil if no time is planned.
-    var nextBoundary: Int64? { get }
+    /// The planned end of the open file; nil if no time is planned.
+    var nextBoundary: ProgramInstant? { get }
     /// Handles the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [SegmentAction]
     /// Ends the program: writes the held packets to their file and closes the file.
@@ -50,10 +49,10 @@ protocol SegmentCutting {
     mutating func passOver(_ packet: EncodedPacket)
     /// Ends the open file at the next keyframe, and requests that keyframe. Has no effect on a copied program.
     mutating func cutNow() -> [SegmentAction]
-    /// Ends the open file at program time `time`, in nanoseconds, or as soon as possible after it.
-    mutating func cut(at time: Int64)
-    /// Begins no file before program time `time`, in nanoseconds.
-    mutating func wait(until time: Int64)
+    /// Ends the open file at program time `time`, or as soon as possible after it.
+    mutating func cut(at time: ProgramInstant)
+    /// Begins no file before program time `time`.
+    mutating func wait(until time: ProgramInstant)
     /// Sets the wall-clock time of program time 0, in milliseconds.
     mutating func setProgramStart(_ milliseconds: Int64)
 }
@@ -68,22 +67,27 @@ enum SegmentAction: Sendable {
     case skip(EncodedPacket)
     /// Close the open file, and do not begin another.
     case close
-    /// Request a keyframe at this program time, in nanoseconds, or as soon as possible.
-    case request(Int64?)
+    /// Request a keyframe at this program time, or as soon as possible.
+    case request(ProgramInstant?)
 }
 
 /// Measures, by a track's own timestamps, how much of this track has arrived while the other track was silent.
 struct TrackProgress {
-    /// The measured amount in nanoseconds. A gap in the track's own timestamps counts as at most ``longestStep``,
-    /// because the other track might have the same gap.
-    var passed: Int64 = 0
-    private var newest: Int64?
-    private static let longestStep: Int64 = 1_000_000_000
+    /// The measured amount. A gap in the track's own timestamps counts as at most ``longestStep``, because the other
+    /// track might have the same gap.
+    var passed = Duration.zero
+    private var newest: ProgramInstant?
+    private static let longestStep: Duration = .seconds(1)
 
     /// Counts the next packet of the track.
     mutating func note(_ packet: EncodedPacket) {
-        let time = packet.dtsNanoseconds
-        if let newest { passed += min(max(0, time - newest), Self.longestStep) }
+        let time = packet.programDts
+        if let newest { passed += min(max(.zero, time - newest), Self.longestStep) }
         newest = time
     }
+}
+
+extension EncodedPacket {
+    /// When the packet's media end.
+    var programEnd: ProgramInstant { ProgramInstant(pts + duration, in: timeBase) }
 }

@@ -7,7 +7,7 @@ package import Media
 /// counted from the recording's start or by the wall clock.
 struct SegmentSchedule {
     /// The planned end of the current file in program time; nil if no time is planned.
-    var boundary: Timestamp? { [ownBoundary, cuts.first].compactMap(\.self).min() }
+    var boundary: ProgramInstant? { [ownBoundary, cuts.first].compactMap(\.self).min() }
     /// The wall-clock time of program time 0. It is read only when a file begins. So if the wall clock is set, the
     /// boundaries move only once, when the next file begins.
     var programStart = UTCTime(milliseconds: 0)
@@ -15,14 +15,14 @@ struct SegmentSchedule {
     /// The configured length of a file; nil if only the caller decides when files end.
     private let length: SegmentLength?
     /// The boundary that results from ``length``.
-    private var ownBoundary: Timestamp?
+    private var ownBoundary: ProgramInstant?
     /// Future program times at which files end in addition to ``ownBoundary``, sorted.
-    private var cuts: [Timestamp] = []
+    private var cuts: [ProgramInstant] = []
     private let grid: WallClockGrid?
     /// The presentation time of the recording's first frame.
-    private var origin: Timestamp?
+    private var origin: ProgramInstant?
     /// Future program times for which a keyframe was requested.
-    private var requested: [Timestamp] = []
+    private var requested: [ProgramInstant] = []
     private var bytes: Int64 = 0
     private var groupBytes: Int64 = 0
     private var largestGroup: Int64 = 0
@@ -46,16 +46,16 @@ struct SegmentSchedule {
     }
 
     /// Returns the end of file number `number`, if all files have the full length.
-    private func boundary(_ number: Int64, _ duration: Duration, _ origin: Timestamp) -> Timestamp {
+    private func boundary(_ number: Int64, _ duration: Duration, _ origin: ProgramInstant) -> ProgramInstant {
         let (time, overflow) = duration.inNanoseconds.multipliedReportingOverflow(by: number)
-        let (end, isLate) = origin.nanoseconds.addingReportingOverflow(time)
-        return Timestamp(nanoseconds: overflow || isLate ? .max : end)
+        return overflow ? .distantFuture : origin + .nanoseconds(time)
     }
 
     /// Returns the first boundary after `time`.
-    private func boundary(after time: Timestamp, _ duration: Duration, _ origin: Timestamp) -> Timestamp {
+    private func boundary(after time: ProgramInstant, _ duration: Duration, _ origin: ProgramInstant) -> ProgramInstant
+    {
         if let grid {
-            let passed = min(Self.nearest, duration / 10).inNanoseconds / 1_000_000
+            let passed = min(Self.nearest, duration / 10).inMilliseconds
             let now = UTCTime(milliseconds: programStart.milliseconds + time.nanoseconds / 1_000_000 + passed)
             let wait = Duration.milliseconds(grid.next(after: now).milliseconds - programStart.milliseconds)
             return max(time + .nanoseconds(1), .zero + wait)
@@ -67,24 +67,24 @@ struct SegmentSchedule {
 
     /// Returns the latest possible presentation time of `keyframe`, whose time might have been rounded to the track's
     /// time base.
-    private func latest(_ keyframe: EncodedPacket) -> Timestamp {
+    private func latest(_ keyframe: EncodedPacket) -> ProgramInstant {
         let tick = keyframe.duration > 1 ? keyframe.timeBase.duration(1) : .zero
-        return Timestamp(nanoseconds: keyframe.ptsNanoseconds) + tick
+        return keyframe.programPts + tick
     }
 
     /// Begins a file at `keyframe`; returns the program times at which keyframes must be requested.
-    mutating func begin(at keyframe: EncodedPacket) -> [Timestamp] {
+    mutating func begin(at keyframe: EncodedPacket) -> [ProgramInstant] {
         (bytes, groupBytes, isCutRequested) = (0, 0, false)
         let shown = latest(keyframe)
         cuts.removeAll { $0 <= shown }
         guard case .duration(let duration) = length else { return [] }
-        let origin = self.origin ?? Timestamp(nanoseconds: keyframe.ptsNanoseconds)
+        let origin = self.origin ?? keyframe.programPts
         self.origin = origin
-        let now = Timestamp(nanoseconds: keyframe.ptsNanoseconds)
+        let now = keyframe.programPts
         requested.removeAll { $0 < now }
         var next = boundary(after: latest(keyframe), duration, origin)
         ownBoundary = next
-        var times: [Timestamp] = []
+        var times: [ProgramInstant] = []
         // The file's own boundary is always requested, even if it is far in the future.
         repeat {
             if !requested.contains(next) { times.append(next) }
@@ -98,7 +98,7 @@ struct SegmentSchedule {
     mutating func requestCut() { isCutRequested = true }
 
     /// Ends the file at the first keyframe at or after `time`.
-    mutating func requestCut(at time: Timestamp) {
+    mutating func requestCut(at time: ProgramInstant) {
         if cuts.count == Self.mostCuts { cuts.removeFirst() }
         cuts.insert(time, at: cuts.firstIndex { $0 > time } ?? cuts.endIndex)
     }

@@ -19,9 +19,8 @@ struct MovieContainer: SegmentContainer {
     private var video: MovieTrack?
     private var audio: MovieTrack?
     private var sequence: UInt32 = 0
-    /// Program time of the first visible frame, in nanoseconds, if the file can begin with hidden frames; otherwise
-    /// nil.
-    private let shownStart: Int64?
+    /// The program time of the first visible frame, if the file can begin with hidden frames; otherwise nil.
+    private let shownStart: ProgramInstant?
     private(set) var shown: (frames: Int, audioSamples: Int64)?
     private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?
 
@@ -52,7 +51,7 @@ struct MovieContainer: SegmentContainer {
         clock.origin = clock.ticks(start.keyframe.dts, start.keyframe)
         layout.tracks[number].mediaTime = clock.ticks(start.keyframe.pts, start.keyframe) - clock.origin
         if let shown = start.shown {
-            let first = TimeBase.nanoseconds.rescale(shown.time, to: clock.timeBase)
+            let first = TimeBase.nanoseconds.rescale(shown.time.nanoseconds, to: clock.timeBase)
             layout.tracks[number].mediaTime = max(layout.tracks[number].mediaTime, first - clock.origin)
         }
         return clock
@@ -63,7 +62,7 @@ struct MovieContainer: SegmentContainer {
     private mutating func beginAudio(_ number: Int, _ start: SegmentStart) -> TrackClock {
         var clock = TrackClock(timescale: layout.tracks[number].timescale)
         let zero =
-            start.shown.map { TimeBase.nanoseconds.rescale($0.time, to: clock.timeBase) }
+            start.shown.map { TimeBase.nanoseconds.rescale($0.time.nanoseconds, to: clock.timeBase) }
             ?? start.keyframe.timeBase.rescale(start.keyframe.pts, to: clock.timeBase)
         clock.origin = zero
         guard let first = start.firstAudio else { return clock }
@@ -76,12 +75,13 @@ struct MovieContainer: SegmentContainer {
         return clock
     }
 
-    mutating func end(at time: Int64) {
+    mutating func end(at time: ProgramInstant) {
         guard let shownStart else { return }
         // The end is the difference of two rounded program times, so that one file's audio ends at exactly the sample
         // at which the next file's audio begins.
         let base = TimeBase(1, Int32(clamping: layout.timescale))
-        layout.end = TimeBase.nanoseconds.rescale(time, to: base) - TimeBase.nanoseconds.rescale(shownStart, to: base)
+        let ticks = { (moment: ProgramInstant) in TimeBase.nanoseconds.rescale(moment.nanoseconds, to: base) }
+        layout.end = ticks(time) - ticks(shownStart)
     }
 
     func head() -> [UInt8] { MovieBox.openHead + MovieBox.open(layout) }

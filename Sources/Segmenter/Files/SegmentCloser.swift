@@ -37,9 +37,9 @@ final class SegmentCloser: Sendable {
     /// The maximum number of postponed files, because each one keeps a file descriptor open.
     private static let mostPostponed = 64
 
-    /// The minimum time, in nanoseconds, between two automatic attempts to close files that could not be closed,
-    /// because an attempt can read hours of media.
-    private static let retryInterval: Int64 = 60_000_000_000
+    /// The minimum time between two automatic attempts to close files that could not be closed, because an attempt can
+    /// read hours of media.
+    private static let retryInterval: Duration = .seconds(60)
 
     private let queue: DispatchQueue
     private let group = DispatchGroup()
@@ -50,7 +50,7 @@ final class SegmentCloser: Sendable {
     private let observers: [any RecordingObserver]
     private let synchroniser: FileSynchroniser?
     private let clock: any MonotonicClock
-    private let nextRetry = Mutex(Int64.min)
+    private let nextRetry = Mutex(MonotonicInstant.distantPast)
     private let state = Mutex(Backlog())
     private let postponed = Mutex<[Handover]>([])
     /// For each file that could not be closed, by its open name: the record of what was written to it.
@@ -249,13 +249,14 @@ final class SegmentCloser: Sendable {
     private func kept(_ name: String, frames: Int?, size: Int64?, of written: SegmentRecord?) -> RecordingGap.Kept {
         guard let frames, let written else { return .all }
         guard written.frames == 0 else { return .frames(frames) }
-        let length = written.programEnd - written.programStart
+        let length = (written.programEnd - written.programStart).inNanoseconds
         guard name.hasSuffix(RecordFormat.ts.fileExtension) else {
             guard let facts = try? SegmentReader.read("\(directory.path)/\(name)") else { return .nothing }
-            return .audio(upTo: written.programStart + facts.duration)
+            return .audio(upTo: written.programStart + .nanoseconds(facts.duration))
         }
         guard let size, written.bytes > 0, size < written.bytes else { return .all }
-        return .audio(upTo: written.programStart + Int64(Int128(length) * Int128(size) / Int128(written.bytes)))
+        let part = Int64(Int128(length) * Int128(size) / Int128(written.bytes))
+        return .audio(upTo: written.programStart + .nanoseconds(part))
     }
 
     /// Returns the final name of the file that was called `open`, and its frame count; nil if there is no such file.
@@ -284,10 +285,10 @@ final class SegmentCloser: Sendable {
         guard let written = unconfirmed.withLock({ $0.removeValue(forKey: fileName) }),
             let gap = RecordingGap(lostOf: written, kept: kept)
         else { return }
-        let start = UTCTime(milliseconds: written.start.milliseconds + (gap.from - written.programStart) / 1_000_000)
+        let start = UTCTime(milliseconds: written.start.milliseconds + (gap.from - written.programStart).inMilliseconds)
         logger.warning(
             "gap in the recording: \(gap.amount), \(gap.reason)",
-            metadata: ["from_ns": "\(gap.from)", "to_ns": "\(gap.to ?? gap.from)"])
+            metadata: ["from_ns": "\(gap.from.nanoseconds)", "to_ns": "\((gap.to ?? gap.from).nanoseconds)"])
         status.value.withLock { $0.count(gap) }
         for observer in observers { observer.gapEnded(gap, channel: channel, start: start) }
     }

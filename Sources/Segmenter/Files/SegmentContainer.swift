@@ -17,8 +17,8 @@ protocol SegmentContainer {
     /// are known after the index was appended. Nil before that, and for all other files.
     var shown: (frames: Int, audioSamples: Int64)? { get }
 
-    /// Hides everything from program time `time` on, in nanoseconds.
-    mutating func end(at time: Int64)
+    /// Hides everything from program time `time` on.
+    mutating func end(at time: ProgramInstant)
 
     /// Returns the first bytes of an open file.
     mutating func head() throws(FileFailure) -> [UInt8]
@@ -51,7 +51,7 @@ protocol SegmentContainer {
 
 extension SegmentContainer {
     var shown: (frames: Int, audioSamples: Int64)? { nil }
-    mutating func end(at time: Int64) {}
+    mutating func end(at time: ProgramInstant) {}
     mutating func gather(_ data: EncodedPacket) {}
     mutating func mark(_ chapters: [Chapter]) {}
 }

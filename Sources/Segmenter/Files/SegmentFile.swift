@@ -30,10 +30,10 @@ final class SegmentFile {
     private(set) var bytes: Int64 = 0
     /// Frames written to the file.
     private(set) var frames = 0
-    /// End of the frames on disk, in nanoseconds of program time.
-    private(set) var recordedEnd: Int64
-    /// Start of the first visible frame, in nanoseconds of program time.
-    let start: Int64
+    /// End of the frames on disk.
+    private(set) var recordedEnd: ProgramInstant
+    /// Start of the first visible frame.
+    let start: ProgramInstant
     /// When the first frame was on air.
     var time: UTCTime { settings.tags.start }
     /// Audio samples on disk, including the hidden ones before the first frame.
@@ -60,25 +60,24 @@ final class SegmentFile {
     private var videoPackets: [EncodedPacket] = []
     private var audioPackets: [EncodedPacket] = []
     private var order = PresentationOrder()
-    private let fragmentDuration: Int64
+    private let fragmentDuration: Duration
     /// The track whose packets end fragments. If it is silent, packets of the other track end them, later by
     /// ``patience``.
     private let leading: TrackKind
     private let audioBase: TimeBase
     private let preRoll: EncodedPacket?
-    /// Decoding time at which the current fragment ends, in nanoseconds of program time.
-    private var fragmentEnd: Int64
-    /// The time since which packets have been pending, by the monotonic clock in nanoseconds: the arrival of the first
-    /// of them or, if the last fragment held frames back, the time at which it was written. Nil if all packets are on
-    /// disk.
-    private var pendingSince: Int64?
-    /// Decoding time of the last packet, in nanoseconds of program time.
-    private var newest = Int64.min
+    /// Decoding time at which the current fragment ends.
+    private var fragmentEnd: ProgramInstant
+    /// The time since which packets have been pending: the arrival of the first of them or, if the last fragment held
+    /// frames back, the time at which it was written. Nil if all packets are on disk.
+    private var pendingSince: MonotonicInstant?
+    /// Decoding time of the last packet.
+    private var newest = ProgramInstant.distantPast
     /// Whether anything visible was written.
     private(set) var showsAnything = false
-    /// Program time, in nanoseconds, from which on the media in this file is hidden, because the next file shows it;
-    /// nil if no such time was set.
-    private var shownEnd: Int64?
+    /// The program time from which on the media in this file is hidden, because the next file shows it; nil if no such
+    /// time was set.
+    private var shownEnd: ProgramInstant?
     /// The file's size with its index, once the index is written.
     private var finalSize: Int64?
 
@@ -95,10 +94,9 @@ final class SegmentFile {
     /// several GOPs.
     private static let lastPart: Int64 = 16
 
-    /// How long after its end a fragment still waits for the leading track if that track is silent, in nanoseconds. The
-    /// time is longer than the distance between the tracks in most programs, but so short that a crash loses at most
-    /// 0.6 s.
-    static let patience: Int64 = 50_000_000
+    /// How long after its end a fragment still waits for the leading track if that track is silent. The time is longer
+    /// than the distance between the tracks in most programs, but so short that a crash loses at most 0.6 s.
+    static let patience: Duration = .milliseconds(50)
 
     /// Creates the file in its directory, `parent`, and writes its head. Throws if the file exists.
     init(_ settings: SegmentFileSettings, in parent: FileDescriptor, start: SegmentStart) throws(FileFailure) {
@@ -110,8 +108,8 @@ final class SegmentFile {
         leading = description.leadingKind
         audioBase = description.audio?.audioFormat?.timeBase ?? .nanoseconds
         preRoll = start.preRoll
-        fragmentDuration = settings.fragmentDuration.inNanoseconds
-        fragmentEnd = start.keyframe.dtsNanoseconds + fragmentDuration
+        fragmentDuration = settings.fragmentDuration
+        fragmentEnd = start.keyframe.programDts + fragmentDuration
         preallocation = Preallocation(bitrate: description.bitrate)
         let path = "\(settings.directory)/\(settings.name.open)"
         switch settings.format {
@@ -170,38 +168,38 @@ final class SegmentFile {
     private func isPreRoll(_ audio: EncodedPacket) -> Bool { preRoll.map { audio.pts <= $0.pts } ?? false }
 
     /// Appends a packet. If the current fragment is full, writes this fragment first, and returns how long the writing
-    /// took, in nanoseconds; otherwise returns nil. After a failure, the file ends with its last complete fragment and
-    /// can only be closed.
-    func append(_ packet: EncodedPacket, clock: some MonotonicClock) throws(FileFailure) -> Int64? {
+    /// took; otherwise returns nil. After a failure, the file ends with its last complete fragment and can only be
+    /// closed.
+    func append(_ packet: EncodedPacket, clock: some MonotonicClock) throws(FileFailure) -> Duration? {
         defer {
             if pendingSince == nil, hasPending { pendingSince = clock.now }
-            newest = packet.dtsNanoseconds
+            newest = packet.programDts
         }
-        let late = packet.track == leading ? 0 : Self.patience
-        guard packet.dtsNanoseconds >= fragmentEnd + late, hasPending else {
+        let late = packet.track == leading ? .zero : Self.patience
+        guard packet.programDts >= fragmentEnd + late, hasPending else {
             gather(packet)
             return nil
         }
         let elapsed = try writeFragment(next: packet, isByTime: packet.track != leading, clock: clock)
-        let length = max(1, fragmentDuration)
-        fragmentEnd += (max(0, packet.dtsNanoseconds - fragmentEnd) / length + 1) * length
+        let length = max(.nanoseconds(1), fragmentDuration)
+        let passed = max(.zero, packet.programDts - fragmentEnd).inNanoseconds / length.inNanoseconds
+        fragmentEnd += length * (passed + 1)
         gather(packet)
         return elapsed
     }
 
-    /// The decoding time from which on a packet of the leading track causes the pending packets to be written, in
-    /// nanoseconds; nil if no packet is pending. A packet of another track must be later by ``patience``.
-    var collectsUntil: Int64? { hasPending ? fragmentEnd : nil }
+    /// The decoding time from which on a packet of the leading track causes the pending packets to be written; nil
+    /// if no packet is pending. A packet of another track must be later by ``patience``.
+    var collectsUntil: ProgramInstant? { hasPending ? fragmentEnd : nil }
 
-    /// Returns how long, in nanoseconds, the pending packets can still wait for the packet that ends their fragment;
-    /// nil if no packet is pending.
-    func wait(at now: Int64) -> Int64? {
-        pendingSince.map { max(0, $0 + fragmentDuration + Self.patience - now) }
+    /// Returns how long the pending packets can still wait for the packet that ends their fragment; nil if no packet is
+    /// pending.
+    func wait(at now: MonotonicInstant) -> Duration? {
+        pendingSince.map { max(.zero, $0 + fragmentDuration + Self.patience - now) }
     }
 
-    /// Writes the pending packets as one fragment, even if the fragment is not full. Returns how long this took, in
-    /// nanoseconds.
-    func writePending(clock: some MonotonicClock) throws(FileFailure) -> Int64 {
+    /// Writes the pending packets as one fragment, even if the fragment is not full. Returns how long this took.
+    func writePending(clock: some MonotonicClock) throws(FileFailure) -> Duration {
         let elapsed = try writeFragment(next: nil, isByTime: true, clock: clock)
         // If the fragment was at least half full, the following packets belong to the next fragment.
         if newest >= fragmentEnd - fragmentDuration / 2 { fragmentEnd += fragmentDuration }
@@ -209,10 +207,10 @@ final class SegmentFile {
     }
 
     /// Writes the pending packets as one fragment. `isByTime` means that the packet of the leading track that should
-    /// end the fragment has not arrived in time. Returns how long this took, in nanoseconds.
+    /// end the fragment has not arrived in time. Returns how long this took.
     private func writeFragment(
         next: EncodedPacket?, isByTime: Bool, clock: some MonotonicClock
-    ) throws(FileFailure) -> Int64 {
+    ) throws(FileFailure) -> Duration {
         let began = clock.now
         var held: [EncodedPacket] = []
         if isByTime, container.takesLateFrames, heldBack < Self.longestHold { held = dropDisordered() }
@@ -260,14 +258,12 @@ final class SegmentFile {
         }
         container.wrote()
         // Frames before the file's start do not count: they are hidden, and are needed only for decoding.
-        showsAnything = showsAnything || leading == .audio || videoPackets.contains { $0.ptsNanoseconds >= start }
+        showsAnything = showsAnything || leading == .audio || videoPackets.contains { $0.programPts >= start }
         bytes += total
         frames += videoPackets.count
         packets += Int64(videoPackets.count + audioPackets.count)
-        let ends = (leading == .video ? videoPackets : audioPackets).map {
-            $0.timeBase.rescale($0.pts + $0.duration, to: .nanoseconds)
-        }
-        recordedEnd = min(max(recordedEnd, ends.max() ?? 0), shownEnd ?? .max)
+        let ends = (leading == .video ? videoPackets : audioPackets).lazy.map(\.programEnd)
+        recordedEnd = min(max(recordedEnd, ends.max() ?? .zero), shownEnd ?? .distantFuture)
         videoPackets.removeAll(keepingCapacity: true)
         order.wrote()
         audioSamples += audioPackets.reduce(0) { $0 + $1.timeBase.rescale($1.duration, to: audioBase) }
@@ -282,8 +278,8 @@ final class SegmentFile {
         }
     }
 
-    /// Hides everything from program time `time` on, in nanoseconds, because the next file shows it.
-    func end(at time: Int64) {
+    /// Hides everything from program time `time` on, because the next file shows it.
+    func end(at time: ProgramInstant) {
         shownEnd = time
         recordedEnd = min(recordedEnd, time)
         container.end(at: time)

@@ -35,13 +35,12 @@ package enum SyncPolicy: Sendable, Hashable {
         }
     }
 
-    /// Nanoseconds between two synchronisations of an open file; nil if a file is synchronised only at its end, or
-    /// never.
-    var interval: Int64? {
+    /// The time between two synchronisations of an open file; nil if a file is synchronised only at its end, or never.
+    var interval: Duration? {
         switch self {
         case .never, .segment: nil
-        case .fragment: 0
-        case .every(let duration): duration.inNanoseconds
+        case .fragment: .zero
+        case .every(let duration): duration
         }
     }
 }

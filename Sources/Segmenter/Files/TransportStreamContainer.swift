@@ -43,7 +43,7 @@ struct TransportStreamContainer: SegmentContainer {
     mutating func fragment(
         _ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], next: EncodedPacket?, at offset: Int64
     ) throws(FileFailure) -> [SharedBytes] {
-        let packets = (videoPackets + audioPackets + splices).sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
+        let packets = (videoPackets + audioPackets + splices).sorted { $0.programDts < $1.programDts }
         splices = []
         var bytes: [UInt8] = []
         do {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// How long writes to a file, or other file operations, take.
 package struct WriteLatencyStatus: Sendable, Codable, Equatable {
     /// The number of counted writes.
@@ -32,8 +34,9 @@ struct LatencyHistogram {
     private var count = 0
     private var maximum: Int64 = 0
 
-    /// Counts one duration in nanoseconds.
-    mutating func record(_ nanoseconds: Int64) {
+    /// Counts one duration.
+    mutating func record(_ duration: Duration) {
+        let nanoseconds = duration.inNanoseconds
         let microseconds = UInt64(clamping: nanoseconds / 1000)
         let index = min(buckets.count - 1, UInt64.bitWidth - microseconds.leadingZeroBitCount)
         buckets[index] += 1

@@ -19,12 +19,12 @@ struct ClockTrust {
     struct Reading {
         /// The wall clock.
         var wall: UTCTime
-        /// Nanoseconds of a clock that never jumps.
-        var now: Int64
+        /// The clock that never jumps.
+        var now: MonotonicInstant
         /// Whether a time server confirms the wall clock.
         var isConfirmed = false
 
-        var running: Int64 { now / 1_000_000 }
+        var running: Int64 { now.nanoseconds / 1_000_000 }
     }
 
     /// The limit with which a file's age is compared.
@@ -191,7 +191,7 @@ struct ClockTrust {
     /// without a time server's confirmation.
     private var believed: Int64 { min(Self.believedGap, (keep ?? 0) / 4) }
 
-    private static func milliseconds(_ duration: Duration) -> Int64 { max(0, duration.inNanoseconds) / 1_000_000 }
+    private static func milliseconds(_ duration: Duration) -> Int64 { max(0, duration.inMilliseconds) }
 
     /// Adds two numbers. A sum that does not fit in 64 bits becomes the largest or smallest number, because a very long
     /// time stands for an infinite one.

@@ -45,7 +45,7 @@ extension Retention {
         var before: Int
         repeat {
             before = triedFiles
-            state.withLock { $0.nextSweep = .min }
+            state.withLock { $0.nextSweep = .distantPast }
             check()
         } while triedFiles > before && !state.withLock { $0.isStopped }
         updateRoom(budget)

@@ -17,7 +17,7 @@ package final class Retention: RecordingObserver {
     struct State {
         var policy: RetentionPolicy
         var status = RetentionStatus()
-        var nextSweep = Int64.min
+        var nextSweep = MonotonicInstant.distantPast
         /// Whether retention found nothing to delete the last time it looked at the directory, although space was
         /// needed.
         var isVain = false
@@ -33,7 +33,7 @@ package final class Retention: RecordingObserver {
         /// Files that could not be deleted. They are skipped until `nextRetry`, so that the next oldest files are
         /// deleted instead.
         var undeletable: Set<String> = []
-        var nextRetry = Int64.min
+        var nextRetry = MonotonicInstant.distantPast
         /// Why the directory cannot be read; nil if it can.
         var failure: String?
         /// The reasons why files could not be deleted, so that each reason is logged once.
@@ -68,9 +68,9 @@ package final class Retention: RecordingObserver {
     private let timer = SecondTimer()
     let state: Mutex<State>
 
-    private static let sweepInterval: Int64 = 60_000_000_000
-    /// After this time, in nanoseconds, files that could not be deleted are tried again.
-    private static let retryInterval: Int64 = 600_000_000_000
+    private static let sweepInterval: Duration = .seconds(60)
+    /// After this time, files that could not be deleted are tried again.
+    private static let retryInterval: Duration = .seconds(600)
     /// The maximum number of different failures that are remembered.
     private static let mostReported = 100
 
@@ -120,14 +120,14 @@ package final class Retention: RecordingObserver {
     package func segmentOpened(fileName: String) { state.withLock { _ = $0.changed.insert(fileName) } }
     package func segmentFinished(_ record: SegmentRecord) {
         state.withLock { state in
-            state.nextSweep = .min
+            state.nextSweep = .distantPast
             state.own.insert(record.fileName)
             state.changed.insert(record.fileName)
         }
     }
     package func segmentRecovered(fileName: String) {
         state.withLock { state in
-            state.nextSweep = .min
+            state.nextSweep = .distantPast
             state.changed.insert(fileName)
         }
     }
@@ -159,7 +159,7 @@ package final class Retention: RecordingObserver {
         state.withLock { state in
             state.policy.recall(memory, newestRow: row)
             state.recalled = generation
-            (state.inventory, state.answers, state.nextRetry) = (nil, VetoAnswers(), .min)
+            (state.inventory, state.answers, state.nextRetry) = (nil, VetoAnswers(), .distantPast)
         }
     }
 
@@ -217,7 +217,7 @@ package final class Retention: RecordingObserver {
         }
     }
 
-    private func isDue(_ space: DiskSpace?, _ now: Int64) -> Bool {
+    private func isDue(_ space: DiskSpace?, _ now: MonotonicInstant) -> Bool {
         state.withLock { state in
             let wantsRoom = space.map { state.policy.wantsRoom($0, now: now) } ?? false
             let isUrgent = space.map(state.policy.isUrgent) ?? false
@@ -236,7 +236,7 @@ package final class Retention: RecordingObserver {
         return space
     }
 
-    private func sweep(_ space: DiskSpace?, _ now: Int64) throws(FileFailure) {
+    private func sweep(_ space: DiskSpace?, _ now: MonotonicInstant) throws(FileFailure) {
         let look = try look(space)
         // No lock is held while the vetoes are asked, because a veto can take long to answer. No other thread changes
         // the policy in the meantime.

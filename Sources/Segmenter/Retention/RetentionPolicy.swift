@@ -13,8 +13,8 @@ struct RetentionPolicy {
         var undeletable: Set<String> = []
         /// The wall clock, by which files are dated.
         var wallClock: UTCTime
-        /// Nanoseconds of a clock that never jumps.
-        var now: Int64
+        /// The clock that never jumps.
+        var now: MonotonicInstant
         /// The space of the disk; nil if free space does not matter.
         var space: DiskSpace?
         /// Whether a time server confirms the wall clock.
@@ -53,7 +53,7 @@ struct RetentionPolicy {
 
     /// A deletion that was made to free disk space, and whose effect on the free space has not been seen yet.
     private struct Attempt {
-        var since: Int64
+        var since: MonotonicInstant
         /// The lowest free space since the deletion. The effect of the deletion is measured from this value, because a
         /// file system can free space late, and data that is written until then lowers the free space.
         var lowest: Int64
@@ -70,20 +70,20 @@ struct RetentionPolicy {
     private var newestRow: UTCTime?
     private var attempt: Attempt?
     private var failedAttempts = 0
-    private var retryAt = Int64.min
+    private var retryAt = MonotonicInstant.distantPast
 
     /// The maximum number of files in one plan, because deleting keeps the disk busy.
     private static let mostAtOnce = 100
     /// At most this many bytes, or one file, are deleted to free disk space before the effect is measured.
     private static let freeingStep: Int64 = 256 << 20
-    /// How long to wait for a file system to release deleted space, in nanoseconds (btrfs commits every 30 s).
-    private static let freeingTime: Int64 = 60_000_000_000
+    /// How long to wait for a file system to release deleted space (btrfs commits every 30 s).
+    private static let freeingTime: Duration = .seconds(60)
     /// The number of consecutive attempts without effect after which no more files are deleted to free disk space:
     /// snapshots or other programs keep the space.
     private static let mostFailedAttempts = 3
-    /// The time from the last attempt without effect to the next attempt, in nanoseconds. Deleting is tried again
-    /// because snapshots expire and other programs end.
-    private static let retryInterval: Int64 = 600_000_000_000
+    /// The time from the last attempt without effect to the next attempt. Deleting is tried again because snapshots
+    /// expire and other programs end.
+    private static let retryInterval: Duration = .seconds(600)
 
     /// Creates a policy of `rules`. `memory` is what the previous run stored about the system clock.
     init(rules: RetentionRules, leastFree: Int64, memory: RememberedClock? = nil) {
@@ -113,7 +113,7 @@ struct RetentionPolicy {
     func isUrgent(_ space: DiskSpace) -> Bool { rules.minimumFree != nil && space.free < leastFree }
 
     /// Whether files must be deleted because of too little free space, and deleting is likely to help.
-    mutating func wantsRoom(_ space: DiskSpace, now: Int64) -> Bool {
+    mutating func wantsRoom(_ space: DiskSpace, now: MonotonicInstant) -> Bool {
         judge(space, now)
         return space.free < goal(of: space) && attempt == nil && failedAttempts < Self.mostFailedAttempts
     }
@@ -218,12 +218,12 @@ struct RetentionPolicy {
 
     /// Records that `bytes` were deleted, at least partly to free disk space. The free space was `space` before the
     /// deletion.
-    mutating func deleted(_ bytes: Int64, from space: DiskSpace, now: Int64) {
+    mutating func deleted(_ bytes: Int64, from space: DiskSpace, now: MonotonicInstant) {
         attempt = Attempt(since: now, lowest: space.free, bytes: bytes)
     }
 
     /// Determines whether the last deletion has freed disk space.
-    private mutating func judge(_ space: DiskSpace, _ now: Int64) {
+    private mutating func judge(_ space: DiskSpace, _ now: MonotonicInstant) {
         if space.free >= goal(of: space) { (attempt, failedAttempts) = (nil, 0) }
         guard var last = attempt else {
             if failedAttempts >= Self.mostFailedAttempts, now >= retryAt {

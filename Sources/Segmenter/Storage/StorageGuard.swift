@@ -14,7 +14,7 @@ internal import Synchronization
 package final class StorageGuard: Sendable {
     private struct State {
         var policy: StoragePolicy
-        var measuredAt: Int64?
+        var measuredAt: MonotonicInstant?
         /// The recording's entry in the ledger.
         var entry: SpaceLedger.Entry?
         /// The directory's generation, which counts the changes of its file system, at the last measurement.
@@ -237,7 +237,7 @@ package final class StorageGuard: Sendable {
                 requiredBytes: state.policy.budget.requiredBytes, reserveBytes: state.policy.budget.reserveBytes,
                 reclaimableBytes: state.policy.reclaimableBytes,
                 secondsUntilFull: state.policy.secondsUntilFull, directory: directory.path, reason: state.policy.reason,
-                ageSeconds: state.measuredAt.map { Double(clock.now - $0) / 1e9 } ?? 0)
+                ageSeconds: state.measuredAt.map { (clock.now - $0).inSeconds } ?? 0)
         }
     }
 }

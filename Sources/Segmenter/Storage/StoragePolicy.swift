@@ -34,22 +34,22 @@ struct StoragePolicy {
     private(set) var promisedBytes: Int64 = 0
     private(set) var reason: String?
     private(set) var secondsUntilFull: Double?
-    /// The time of the last measurement in nanoseconds, and the free bytes at that time minus the bytes that retention
-    /// has freed. So a deletion does not hide that another program is writing to the disk.
-    private var previous: (time: Int64, free: Int64)?
-    /// The time, in nanoseconds, from which the recorder's rate is measured, and the recorder's total at that time. It
-    /// is the time at which the total last grew, or at which the measurement began.
-    private var lastWrite: (time: Int64, written: Int64)?
+    /// The time of the last measurement, and the free bytes at that time minus the bytes that retention has freed. So a
+    /// deletion does not hide that another program is writing to the disk.
+    private var previous: (time: MonotonicInstant, free: Int64)?
+    /// The time from which the recorder's rate is measured, and the recorder's total at that time. It is the time at
+    /// which the total last grew, or at which the measurement began.
+    private var lastWrite: (time: MonotonicInstant, written: Int64)?
     /// Smoothed rates in bytes per second. `slope` is the rate at which free space decreases; `ownRate` is the rate at
     /// which the recorder writes.
     private var slope = 0.0
     private var ownRate = 0.0
-    private var nextAdmission: Int64 = 0
+    private var nextAdmission = MonotonicInstant.distantPast
 
-    private static let admissionInterval: Int64 = 30_000_000_000
-    /// The interval, in nanoseconds, until admission is tried again after a failed measurement, for example while the
-    /// disk is not mounted.
-    private static let measurementInterval: Int64 = 1_000_000_000
+    private static let admissionInterval: Duration = .seconds(30)
+    /// The interval until admission is tried again after a failed measurement, for example while the disk is not
+    /// mounted.
+    private static let measurementInterval: Duration = .seconds(1)
     private static let smoothing = 30.0
 
     init(directory: String, budget: StorageBudget, warning: Duration) {
@@ -62,7 +62,7 @@ struct StoragePolicy {
     /// Decides whether recording is allowed to begin. `deletable` is the size, in bytes, of old recordings that
     /// retention can delete during this recording. These bytes count as space for the recording, but not for the
     /// reserve, which must be free now.
-    mutating func admit(_ measurement: Measurement, deletable: Int64 = 0, now: Int64) -> StorageAdmission {
+    mutating func admit(_ measurement: Measurement, deletable: Int64 = 0, now: MonotonicInstant) -> StorageAdmission {
         let required = budget.requiredBytes
         var admission = StorageAdmission(
             isAdmitted: false, freeBytes: 0, requiredBytes: required, bitrate: budget.bitrate,
@@ -93,7 +93,7 @@ struct StoragePolicy {
     }
 
     /// Whether admission of a refused recording should be tried again at `now`.
-    func isAdmissionDue(at now: Int64) -> Bool { state == .refused && now >= nextAdmission }
+    func isAdmissionDue(at now: MonotonicInstant) -> Bool { state == .refused && now >= nextAdmission }
 
     private func sentence(free: Int64, deletable: Int64, required: Int64) -> String {
         let recording = "\(Double(budget.bitrate / 10_000) / 100) Mbit/s × \(DurationText(budget.duration))"
@@ -121,7 +121,7 @@ struct StoragePolicy {
     /// freed and can still free, and `promised` is the space that must be left to another recording.
     mutating func update(
         _ measurement: Measurement, written: Int64, retained: RetentionBalance = .init(), promised: Int64 = 0,
-        now: Int64
+        now: MonotonicInstant
     ) -> [Action] {
         switch measurement {
         case .failed(let text):
@@ -145,7 +145,7 @@ struct StoragePolicy {
         return [.suspend(text)]
     }
 
-    private mutating func judge(_ free: Int64, _ now: Int64) -> [Action] {
+    private mutating func judge(_ free: Int64, _ now: MonotonicInstant) -> [Action] {
         switch state {
         case .refused: return []
         case .stopped:
@@ -189,10 +189,12 @@ struct StoragePolicy {
     /// rate, and the decrease of free space. The configured bitrate is used in addition until something was written. It
     /// is also used while recording is stopped or refused, because the forecast then tells how long the space would
     /// last if recording continued.
-    private mutating func observe(_ free: Int64, _ written: Int64, _ retained: RetentionBalance, _ now: Int64) {
+    private mutating func observe(
+        _ free: Int64, _ written: Int64, _ retained: RetentionBalance, _ now: MonotonicInstant
+    ) {
         let unaided = free - retained.deletedBytes
         if let previous, now > previous.time {
-            let seconds = Double(now - previous.time) / 1e9
+            let seconds = (now - previous.time).inSeconds
             let weight = min(1, seconds / Self.smoothing)
             slope += weight * ((Double(previous.free) - Double(unaided)) / seconds - slope)
         }
@@ -209,13 +211,13 @@ struct StoragePolicy {
     /// Updates the recorder's own rate. The rate is measured over the time since the recorder's total last grew,
     /// because a measurement between two fragments, or while the recorder pauses, says nothing about its speed while it
     /// writes.
-    private mutating func observeOwn(_ written: Int64, _ now: Int64, _ isHeldBack: Bool) {
+    private mutating func observeOwn(_ written: Int64, _ now: MonotonicInstant, _ isHeldBack: Bool) {
         guard let last = lastWrite, !isHeldBack else {
             lastWrite = (now, written)
             return
         }
         guard written > last.written, now > last.time else { return }
-        let seconds = Double(now - last.time) / 1e9
+        let seconds = (now - last.time).inSeconds
         let own = Double(written - last.written) / seconds
         ownRate = ownRate == 0 ? own : ownRate + min(1, seconds / Self.smoothing) * (own - ownRate)
         lastWrite = (now, written)
