@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// The floor: the lower bound of a source's delays, as a function of time. A packet's delay is its arrival minus its
 /// timestamp. The floor reveals the rate of the sender's clock, because queues only add to a delay: the packets with
 /// the smallest delay waited in no queue (Fober, Orlarey, Letz: Real Time Clock Skew Estimation over Network Delays,
@@ -12,7 +14,7 @@
 /// the sender always sends unevenly. An example is ffmpeg's `-re`, which checks every 10 ms whether a packet is due:
 /// the minimum delay of one second is then off by 1.5 ms, the mean only by 0.5 ms. While there are too few buckets for
 /// such lines, the floor uses a rough estimate of the rate. Without this estimate it would assume a rate of 0, and at a
-/// real rate of 500 ppm it would lag by 2.5 ms. All times and delays are nanoseconds.
+/// real rate of 500 ppm it would lag by 2.5 ms. Inside, all times and delays are nanoseconds.
 struct ArrivalFloor: Sendable {
     private struct Bucket {
         let index: Int64
@@ -129,11 +131,11 @@ struct ArrivalFloor: Sendable {
     /// Whether the rate has been measured, since the last ``restart()`` or before it.
     private(set) var isRateKnown = false
 
-    /// Creates a floor with buckets of `bucketLength` nanoseconds.
-    init(bucketLength: Int64, bucketsForRate: Int, pathStep: Int64) {
-        self.bucketLength = max(1, bucketLength)
+    /// Creates a floor with buckets of the length `bucketLength`.
+    init(bucketLength: Duration, bucketsForRate: Int, pathStep: Duration) {
+        self.bucketLength = max(1, bucketLength.inNanoseconds)
         self.bucketsForRate = bucketsForRate
-        self.pathStep = Double(pathStep)
+        self.pathStep = Double(pathStep.inNanoseconds)
     }
 
     /// The number of buckets that are kept at present.
@@ -141,14 +143,18 @@ struct ArrivalFloor: Sendable {
 
     /// The floor at the moment `arrival`: the smallest delay to expect of a packet that arrives then; nil while no
     /// packet is recorded.
-    func delay(at arrival: Int64) -> Int64? {
-        if let fitted { return fitted.delay &+ Int64(rate * Double(arrival &- fitted.arrival)) }
-        return buckets.map(\.delay).min()
+    func delay(at arrival: MonotonicInstant) -> Duration? {
+        if let fitted {
+            let slant = Int64(rate * Double(arrival.nanoseconds &- fitted.arrival))
+            return .nanoseconds(fitted.delay &+ slant)
+        }
+        return buckets.map(\.delay).min().map { .nanoseconds($0) }
     }
 
     /// Records a packet. Arrivals must not decrease. Returns true if the delay of the network path has changed by a
     /// step.
-    mutating func note(delay: Int64, arrival: Int64) -> Bool {
+    mutating func note(delay: Duration, arrival: MonotonicInstant) -> Bool {
+        let (delay, arrival) = (delay.inNanoseconds, arrival.nanoseconds)
         let start = self.start ?? arrival
         self.start = start
         let index = (arrival &- start) / bucketLength
@@ -169,7 +175,8 @@ struct ArrivalFloor: Sendable {
     }
 
     /// Adds `step` to all recorded delays, because the track's timestamps were shifted.
-    mutating func move(by step: Int64) {
+    mutating func move(by step: Duration) {
+        let step = step.inNanoseconds
         for index in buckets.indices { buckets[index].move(by: step) }
         if let old = fitted { fitted = (old.arrival, old.delay &+ step) }
     }
@@ -244,8 +251,12 @@ struct ArrivalFloor: Sendable {
 
     /// The mean time and delay of all packets in the buckets of `range`, as a point relative to `origin`.
     private func meanPoint(of range: Range<Int>, _ origin: Bucket) -> Point {
-        let sums = buckets[range].map { $0.sums(from: origin) }.reduce((time: 0.0, delay: 0.0, count: 0.0)) {
-            ($0.time + $1.time, $0.delay + $1.delay, $0.count + $1.count)
+        var sums = (time: 0.0, delay: 0.0, count: 0.0)
+        for bucket in buckets[range] {
+            let own = bucket.sums(from: origin)
+            sums.time += own.time
+            sums.delay += own.delay
+            sums.count += own.count
         }
         return Point(time: sums.time / sums.count, delay: sums.delay / sums.count, index: range.lowerBound)
     }

@@ -36,10 +36,11 @@ package struct AudioServo: Sendable {
     private let rate: Int64
     /// The number of samples that were output since program time ``origin``.
     private var made: Int64 = 0
-    private var origin: Int64?
+    private var origin: ProgramInstant?
     private var sum = 0.0
     private var last = 0.0
-    private var end: Int64?
+    /// The end of the last piece on the source's timeline.
+    private var end: Timestamp?
     /// The jitter of the timestamps: a running mean of the absolute difference between the timestamp of a piece of
     /// audio and the end of the previous piece, in nanoseconds. `noiseCount` is the number of pieces in this mean, at
     /// most 64.
@@ -58,7 +59,7 @@ package struct AudioServo: Sendable {
 
     /// The program time of the next sample to output; nil before the first audio since the start or ``restart()``.
     package var position: ProgramInstant? {
-        origin.map { ProgramInstant(nanoseconds: $0 &+ TimeBase(1, Int32(rate)).rescale(made, to: .nanoseconds)) }
+        origin.map { $0 + TimeBase(1, Int32(rate)).duration(made) }
     }
 
     /// Prepares for a source that gets a new mapping to program time. The next audio is output exactly at the position
@@ -77,18 +78,18 @@ package struct AudioServo: Sendable {
         time: Timestamp, duration: Duration, target: ProgramInstant, stretch: Double, step: Duration = .zero
     ) -> Correction {
         let length = max(1, Double(duration.inNanoseconds))
-        defer { end = time.nanoseconds &+ duration.inNanoseconds }
+        defer { end = time + duration }
         guard let position, let end else {
-            (origin, made) = (target.nanoseconds, 0)
+            (origin, made) = (target, 0)
             last = min(Self.highest, max(-Self.highest, stretch + sum))
             return Correction(stretch: last, fill: 0, isHole: false)
         }
         var fill = Double(step.inNanoseconds)
         var isHole = false
-        let hole = Double(time.nanoseconds &- end)
+        let hole = Double((time - end).inNanoseconds)
         if noiseCount == 0 { noise = 0.12 * length }
         let bar = max(0.75 * length, 6 * noise)
-        let off = Double(target.nanoseconds &- position.nanoseconds) - fill
+        let off = Double((target - position).inNanoseconds) - fill
         // If packets were lost, both the timestamp and the output position differ from the expected values. If the
         // timestamp only jitters, the output position is right.
         if abs(hole) >= bar, abs(off) >= bar {
@@ -98,7 +99,7 @@ package struct AudioServo: Sendable {
             noiseCount = min(64, noiseCount + 1)
             noise += (min(abs(hole), 2 * length) - noise) / (noiseCount + 4)
         }
-        error = Double(target.nanoseconds &- position.nanoseconds) - fill
+        error = Double((target - position).inNanoseconds) - fill
         if abs(error) > Self.farthest {
             fill += error
             error = 0

@@ -10,8 +10,8 @@ internal import Synchronization
 /// its own, so that one bad connection does not delay the other sources by seconds. All methods may be called on any
 /// thread.
 package final class CommonBuffer: Sendable {
-    /// The largest common buffer, in nanoseconds. A source that needs more does not enlarge the common buffer.
-    static let most: Int64 = 1_000_000_000
+    /// The largest common buffer. A source that needs more does not enlarge the common buffer.
+    static let most = Duration.seconds(1)
 
     /// The membership of one source in the common buffer. The membership ends when this object is released.
     final class Seat: Sendable {
@@ -22,18 +22,17 @@ package final class CommonBuffer: Sendable {
 
         deinit { buffer.set(nil, of: number) }
 
-        /// Sets the length of the buffer that this source needs, in nanoseconds; nil while the source has no mapping to
-        /// our clock.
-        func need(_ need: Int64?) { buffer.set(need, of: number) }
+        /// Sets the length of the buffer that this source needs; nil while the source has no mapping to our clock.
+        func need(_ need: Duration?) { buffer.set(need, of: number) }
 
-        /// The buffer that a source must use if the source alone would need the buffer `own`; both in nanoseconds.
-        func buffer(for own: Int64) -> Int64 { own > CommonBuffer.most ? own : max(own, buffer.greatest) }
+        /// The buffer that a source must use if the source alone would need the buffer `own`.
+        func buffer(for own: Duration) -> Duration { own > CommonBuffer.most ? own : max(own, buffer.greatest) }
     }
 
     private struct State {
         var seats = 0
-        var needs: [Int: Int64] = [:]
-        var greatest: Int64 = 0
+        var needs: [Int: Duration] = [:]
+        var greatest = Duration.zero
     }
 
     private let state = Mutex(State())
@@ -50,12 +49,12 @@ package final class CommonBuffer: Sendable {
         return Seat(self, number)
     }
 
-    private var greatest: Int64 { state.withLock(\.greatest) }
+    private var greatest: Duration { state.withLock(\.greatest) }
 
-    private func set(_ need: Int64?, of number: Int) {
+    private func set(_ need: Duration?, of number: Int) {
         state.withLock { state in
             state.needs[number] = need
-            state.greatest = state.needs.values.filter { $0 <= Self.most }.max() ?? 0
+            state.greatest = state.needs.values.filter { $0 <= Self.most }.max() ?? .zero
         }
     }
 }

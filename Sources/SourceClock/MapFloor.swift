@@ -13,24 +13,24 @@ internal import Media
 /// video has not begun or has ended. When the leading track changes, the floor does not make a step, unless the former
 /// leading track has at most one bucket.
 struct MapFloor: Sendable {
-    /// A track without packets for longer than this, in nanoseconds, stops being the leading track.
-    private static let longestSilence: Int64 = 60_000_000_000
+    /// A track without packets for longer than this stops being the leading track.
+    private static let longestSilence = Duration.seconds(60)
     /// The number of buckets after which a track's floor is close to its final value.
     private static let usual = 5
 
     private var floors: PerTrack<ArrivalFloor>
-    private var lasts = PerTrack<Int64>()
+    private var lasts = PerTrack<MonotonicInstant>()
     private var lead = TrackKind.video
     /// Whether audio became the leading track although there had been video. Video then does not get the lead back
     /// merely because it is video.
     private var isVideoUnfit = false
-    /// The floor of the mapping minus the leading track's own floor, in nanoseconds.
-    private var shift: Int64 = 0
+    /// The floor of the mapping minus the leading track's own floor.
+    private var shift = Duration.zero
     /// A track with a known rate and more buckets than this takes the lead from a track whose rate is not known.
     private let patience: Int
 
-    /// Creates a floor whose tracks use buckets of `bucketLength` nanoseconds.
-    init(bucketLength: Int64, bucketsForRate: Int, pathStep: Int64) {
+    /// Creates a floor whose tracks use buckets of the length `bucketLength`.
+    init(bucketLength: Duration, bucketsForRate: Int, pathStep: Duration) {
         floors = PerTrack()
         patience = 2 * bucketsForRate
         for track in TrackKind.timed {
@@ -49,11 +49,11 @@ struct MapFloor: Sendable {
 
     /// The floor at the moment `arrival`: the smallest delay to expect of a packet that arrives then; nil while no
     /// packet is recorded.
-    func delay(at arrival: Int64) -> Int64? { leading?.delay(at: arrival).map { $0 &+ shift } }
+    func delay(at arrival: MonotonicInstant) -> Duration? { leading?.delay(at: arrival).map { $0 + shift } }
 
     /// Records a packet of `track`. Arrivals must not decrease. Returns true if `track` is the leading track and shows
     /// that the delay of the network path has changed by a step.
-    mutating func note(_ track: TrackKind, delay: Int64, arrival: Int64) -> Bool {
+    mutating func note(_ track: TrackKind, delay: Duration, arrival: MonotonicInstant) -> Bool {
         let isChanged = floors[track]?.note(delay: delay, arrival: arrival) ?? false
         lasts[track] = arrival
         chooseLead(track, at: arrival)
@@ -62,16 +62,16 @@ struct MapFloor: Sendable {
 
     /// Makes `track`, from which a packet has just arrived, the leading track if the present one has ended or has not
     /// begun, or if `track` is more suitable.
-    private mutating func chooseLead(_ track: TrackKind, at arrival: Int64) {
+    private mutating func chooseLead(_ track: TrackKind, at arrival: MonotonicInstant) {
         guard track != lead, let own = floors[track], let leading else { return }
         let isUnfit = !leading.isRateKnown && own.isRateKnown && own.count > patience
-        let isGone = lasts[lead].map { arrival &- $0 > Self.longestSilence } ?? true
+        let isGone = lasts[lead].map { arrival - $0 > Self.longestSilence } ?? true
         // If audio has more than one bucket, a video track that starts later may lead only when its own floor is close
         // to its final value.
         let isBetter = track == .video && !isVideoUnfit && (leading.count <= 1 || own.count > Self.usual)
         guard isUnfit || isGone || isBetter, let next = own.delay(at: arrival) else { return }
         if lead == .video, lasts[.video] != nil { isVideoUnfit = true }
-        shift = leading.count <= 1 ? 0 : delay(at: arrival).map { $0 &- next } ?? 0
+        shift = leading.count <= 1 ? .zero : delay(at: arrival).map { $0 - next } ?? .zero
         lead = track
     }
 
@@ -79,11 +79,11 @@ struct MapFloor: Sendable {
     /// until a new one has been measured.
     mutating func restart() {
         for track in TrackKind.timed { floors[track]?.restart() }
-        (lasts, shift, lead, isVideoUnfit) = (PerTrack(), 0, .video, false)
+        (lasts, shift, lead, isVideoUnfit) = (PerTrack(), .zero, .video, false)
     }
 
     /// Adds `step` to all recorded delays, because the tracks' timestamps were shifted.
-    mutating func move(by step: Int64) {
+    mutating func move(by step: Duration) {
         for track in TrackKind.timed { floors[track]?.move(by: step) }
     }
 }

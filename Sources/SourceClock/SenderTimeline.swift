@@ -23,16 +23,16 @@ struct SenderTimeline: Sendable {
     struct Jump: Sendable, Hashable {
         /// The track whose packet revealed the jump.
         let track: TrackKind
-        /// The decoding time of the first packet after the jump minus its expected decoding time, in nanoseconds.
-        let distance: Int64
+        /// The decoding time of the first packet after the jump minus its expected decoding time.
+        let distance: Duration
     }
 
-    /// The position of a packet on the timeline. Times are nanoseconds.
+    /// The position of a packet on the timeline.
     struct Place: Sendable, Hashable {
         /// The packet's decoding time.
-        var decode: Int64
+        var decode: Timestamp
         /// The packet's presentation time.
-        var presentation: Int64
+        var presentation: Timestamp
         /// The jump that this packet revealed; nil if the packet revealed none.
         var jump: Jump?
         /// Whether a jump changed the track's shift at this packet.
@@ -43,17 +43,19 @@ struct SenderTimeline: Sendable {
 
     private struct Track {
         var stamps: StampTrack
-        var shift: Int64 = 0
+        var shift = Duration.zero
         /// The latest decoding time; nil before the first packet since the start or a restart.
-        var last: Int64?
-        var duration: Int64 = 0
-        var arrival: Int64 = 0
+        var last: Timestamp?
+        /// The duration of a packet; 0 if unknown.
+        var duration = Duration.zero
+        /// The arrival of the last packet; distantPast for a source that can wait.
+        var arrival = MonotonicInstant.distantPast
         /// The delays of the last packets. If several packets arrived together, only the first of them is counted.
-        var delays: [Int64] = []
+        var delays: [Duration] = []
         /// The last forward leap by more than 250 ms that did not count as a jump, usually because the packet did not
         /// arrive too early. It may be a jump all the same: the first of several packets that arrive together may be
         /// late enough to hide the jump.
-        var leap: (distance: Int64, arrival: Int64)?
+        var leap: (distance: Duration, arrival: MonotonicInstant)?
         /// Where the track continues if its last leap was a wrong timestamp.
         var line: LeftLine?
         /// Whether only one packet has come since the start or a restart.
@@ -63,55 +65,54 @@ struct SenderTimeline: Sendable {
         /// decoding times. With a duration of 0, the timeline would lose one frame's time at each closed jump. One
         /// outlying timestamp can at most double the duration, and the next packet corrects that. Steps of `limit` or
         /// more are ignored.
-        mutating func noteStep(_ step: Int64, below limit: Int64) {
-            guard step > 0, step < limit else { return }
-            duration = duration > 0 ? min(step, 2 * duration) : step
+        mutating func noteStep(_ step: Duration, below limit: Duration) {
+            guard step > .zero, step < limit else { return }
+            duration = duration > .zero ? min(step, duration * 2) : step
         }
     }
 
     /// The newest jump. The other track may still have to get the same shift.
     private struct Pending {
-        let shift: Int64
-        let distance: Int64
+        let shift: Duration
+        let distance: Duration
         let track: TrackKind
-        let arrival: Int64
+        let arrival: MonotonicInstant
         /// The delay of the packet that jumped, computed with the new shift; nil for a source that can wait, like a
         /// file.
-        let delay: Int64?
+        let delay: Duration?
     }
 
-    static let jump: Int64 = 250_000_000
-    /// The threshold for a forward jump during the burst at the start, in nanoseconds. In the burst media arrives
+    static let jump = Duration.milliseconds(250)
+    /// The threshold for a forward jump during the burst at the start. In the burst media arrives
     /// faster than in real time, so every packet has a smaller delay than the one before. A gap in the burst therefore
     /// looks like a jump, and the threshold is higher.
-    private static let jumpInBurst: Int64 = 2_000_000_000
-    private static let jumpOfFile: Int64 = 10_000_000_000
-    private static let jumpBackOfFile: Int64 = 100_000_000
-    /// A packet arrives too early if its delay is below the floor (the smallest delay to expect) by more than this many
-    /// nanoseconds.
-    private static let early: Int64 = 100_000_000
-    /// How soon after one track's jump the other track must jump, in nanoseconds, so that both count as the same jump.
-    private static let followWithin: Int64 = 5_000_000_000
-    private static let followNear: Int64 = 500_000_000
-    /// The maximum difference, in nanoseconds, between the times or the delays of the two tracks of one sender.
-    private static let apart: Int64 = 2_000_000_000
-    /// Packets that arrive within this many nanoseconds count as having arrived together.
-    private static let together: Int64 = 5_000_000
+    private static let jumpInBurst = Duration.seconds(2)
+    private static let jumpOfFile = Duration.seconds(10)
+    private static let jumpBackOfFile = Duration.milliseconds(100)
+    /// A packet arrives too early if its delay is below the floor (the smallest delay to expect) by more than this.
+    private static let early = Duration.milliseconds(100)
+    /// How soon after one track's jump the other track must jump, so that both count as the same jump.
+    private static let followWithin = Duration.seconds(5)
+    private static let followNear = Duration.milliseconds(500)
+    /// The maximum difference between the times or the delays of the two tracks of one sender.
+    private static let apart = Duration.seconds(2)
+    /// Packets that arrive within this time count as having arrived together.
+    private static let together = Duration.milliseconds(5)
     /// The number of packets from which the median delay is computed. Two or three of them may have wrong delays,
     /// because a demuxer can hold packets back until the next ones arrive.
     private static let delaysKept = 8
 
-    /// If a jump comes after a silence that is longer than this, in nanoseconds, the silence is kept as a pause on the
+    /// If a jump comes after a silence that is longer than this, the silence is kept as a pause on the
     /// timeline.
-    var longestGap: Int64
+    var longestGap: Duration
     private var tracks = PerTrack<Track>()
     private var pending: Pending?
     /// Where the timeline continues after ``restart(resumes:)``: the last decoding time before the restart, and the
     /// arrival of the packet that had it.
-    private var resume: (time: Int64, arrival: Int64)?
+    private var resume: (time: Timestamp, arrival: MonotonicInstant)?
 
-    /// Creates a timeline for a source that may send no packets for up to `longestGap` nanoseconds.
-    init(longestGap: Int64 = Self.jump) { self.longestGap = max(Self.jump, longestGap) }
+    /// Creates a timeline for a source that may send no packets for up to `longestGap`.
+    init(longestGap: Duration = Self.jump) { self.longestGap = max(Self.jump, longestGap) }
 
     /// Adds `track`, or starts it again, with `stamps` to unwrap its timestamps.
     mutating func declare(_ track: TrackKind, _ stamps: StampTrack) { tracks[track] = Track(stamps: stamps) }
@@ -121,7 +122,7 @@ struct SenderTimeline: Sendable {
     /// timestamps that are always readings of the same clock.
     mutating func restart(resumes: Bool = true) {
         if resumes, let newest = tracks.values.filter({ $0.last != nil }).max(by: { $0.arrival < $1.arrival }) {
-            resume = (newest.last ?? 0, newest.arrival)
+            resume = (newest.last ?? .zero, newest.arrival)
         }
         pending = nil
         for track in tracks.tracks {
@@ -134,21 +135,23 @@ struct SenderTimeline: Sendable {
 
     /// The decoding time of `stamp` on the timeline, assuming that the timestamps do not jump. Nil if the track has had
     /// no packet since the start or a restart, or if the timestamp is impossible. Changes no state.
-    func peek(_ stamp: SourceClock.Stamp) -> Int64? {
+    func peek(_ stamp: SourceClock.Stamp) -> Timestamp? {
         guard var track = tracks[stamp.track], track.last != nil else { return nil }
-        return track.stamps.unwrap(stamp.dts).map { $0 &+ track.shift }
+        return track.stamps.unwrap(stamp.dts).map { $0 + track.shift }
     }
 
     /// Whether `stamp` follows the last timestamp of its track without a jump: to within 250 ms. Changes no state.
     func continues(_ stamp: SourceClock.Stamp) -> Bool {
         guard let track = tracks[stamp.track], let last = track.last, let time = peek(stamp) else { return false }
-        return (time &- last &- track.duration).magnitude < UInt64(Self.jump)
+        return (time - last - track.duration).magnitude < Self.jump
     }
 
     /// Finds the position of a packet on the timeline; nil if the packet's timestamps are impossible, or if its track
     /// was not declared. `floor` is the smallest delay to expect; nil if unknown. `arrival` is nil for a source that
     /// can wait, like a file. `isCollecting` is true while the source may still send its burst at the start.
-    mutating func place(_ stamp: SourceClock.Stamp, arrival: Int64?, floor: Int64?, isCollecting: Bool) -> Place? {
+    mutating func place(
+        _ stamp: SourceClock.Stamp, arrival: MonotonicInstant?, floor: Duration?, isCollecting: Bool
+    ) -> Place? {
         let kind = stamp.track
         guard var track = tracks[kind] else { return nil }
         let isFirst = track.last == nil
@@ -157,28 +160,28 @@ struct SenderTimeline: Sendable {
             let shown = stamp.pts == stamp.dts ? raw : track.stamps.beside(stamp.pts)
         else { return nil }
         if isFirst, let resume {
-            track.shift = resume.time &+ max(0, (arrival ?? resume.arrival) &- resume.arrival) &- raw
+            track.shift = resume.time + max(.zero, (arrival ?? resume.arrival) - resume.arrival) - raw
             self.resume = nil
         }
         let length = track.stamps.length(stamp.duration)
-        var place = Place(decode: raw &+ track.shift, presentation: 0)
+        var place = Place(decode: raw + track.shift, presentation: .zero)
         if let last = track.last {
-            chooseShift(&place, raw: raw, &track, kind, expected: last &+ track.duration, arrival, floor, isCollecting)
-            place.decode = raw &+ track.shift
+            chooseShift(&place, raw: raw, &track, kind, expected: last + track.duration, arrival, floor, isCollecting)
+            place.decode = raw + track.shift
         }
         // If one of the first two timestamps is wrong, so is the step between them.
         let limit = track.isSingle ? Self.early : Self.jump
         track.isSingle = isFirst
-        place.presentation = place.decode &+ max(-Self.jumpOfFile, min(Self.jumpOfFile, shown &- raw))
-        if length > 0 {
+        place.presentation = place.decode + max(.zero - Self.jumpOfFile, min(Self.jumpOfFile, shown - raw))
+        if length > .zero {
             track.duration = length
         } else if let last = track.last {
-            track.noteStep(place.decode &- last, below: limit)
+            track.noteStep(place.decode - last, below: limit)
         }
         track.last = max(track.last ?? place.decode, place.decode)
         if let arrival {
-            if track.delays.isEmpty || arrival &- track.arrival > Self.together {
-                track.delays = track.delays.suffix(Self.delaysKept - 1) + [arrival &- place.decode]
+            if track.delays.isEmpty || arrival - track.arrival > Self.together {
+                track.delays = track.delays.suffix(Self.delaysKept - 1) + [arrival.delay(of: place.decode)]
             }
             track.arrival = arrival
         }
@@ -188,10 +191,10 @@ struct SenderTimeline: Sendable {
 
     /// Finds the shift of a packet that is not its track's first. `raw` is its decoding time without a shift.
     private mutating func chooseShift(
-        _ place: inout Place, raw: Int64, _ track: inout Track, _ kind: TrackKind, expected: Int64, _ arrival: Int64?,
-        _ floor: Int64?, _ isCollecting: Bool
+        _ place: inout Place, raw: Timestamp, _ track: inout Track, _ kind: TrackKind, expected: Timestamp,
+        _ arrival: MonotonicInstant?, _ floor: Duration?, _ isCollecting: Bool
     ) {
-        let leap = place.decode &- expected
+        let leap = place.decode - expected
         if let line = track.line, line.fits(raw, leap: leap) {
             return takeBack(to: line, &place, &track, kind)
         }
@@ -206,17 +209,17 @@ struct SenderTimeline: Sendable {
             // decoding time is forgotten.
             (track.shift, track.last, pending, track.leap) = (shift, nil, nil, nil)
             place.isMoved = true
-        } else if track.isSingle, jumps || leap < -Self.early, leap.magnitude <= UInt64(Self.jumpOfFile) {
+        } else if track.isSingle, jumps || leap < .zero - Self.early, leap.magnitude <= Self.jumpOfFile {
             // One of the two timestamps is wrong, and the next packet shows which one.
             track.last = nil
-            place.disproves = leap < 0
+            place.disproves = leap < .zero
         } else if jumps {
             place.jump = Jump(track: kind, distance: leap)
             close(place.decode, &track, kind, expected, arrival)
             place.isMoved = true
-            next = raw &+ track.shift
+            next = raw + track.shift
         } else if leap > Self.jump {
-            track.leap = (leap, arrival ?? 0)
+            track.leap = (leap, arrival ?? .distantPast)
         }
         if jumps || place.isMoved || leap > Self.early / 2 {
             track.line = LeftLine(shift: former, expected: next, duration: duration)
@@ -226,14 +229,14 @@ struct SenderTimeline: Sendable {
     /// Gives `track` the shift of `line` back, because its last leap was a wrong timestamp; also gives it to the other
     /// track if that one has taken over the wrong shift.
     private mutating func takeBack(to line: LeftLine, _ place: inout Place, _ track: inout Track, _ kind: TrackKind) {
-        let distance = line.shift &- track.shift
-        place.isMoved = distance != 0
-        place.disproves = distance == 0
+        let distance = line.shift - track.shift
+        place.isMoved = distance != .zero
+        place.disproves = distance == .zero
         if pending?.track == kind { pending = nil }
-        if distance != 0, let other = tracks[kind.other], other.last != nil, other.shift == track.shift {
+        if distance != .zero, let other = tracks[kind.other], other.last != nil, other.shift == track.shift {
             place.disproves = true
             tracks[kind.other]?.shift = line.shift
-            tracks[kind.other]?.last = other.last.map { $0 &+ distance }
+            tracks[kind.other]?.last = other.last.map { $0 + distance }
             tracks[kind.other]?.delays = []
             tracks[kind.other]?.line = nil
         }
@@ -245,13 +248,13 @@ struct SenderTimeline: Sendable {
     private mutating func join(_ track: inout Track, _ kind: TrackKind) {
         guard let other = tracks[kind.other], let last = other.last else { return }
         track.shift = other.shift
-        track.stamps.join(at: last &- other.shift)
+        track.stamps.join(at: last - other.shift)
     }
 
     /// Returns a track that jumped alone: it jumped, and the other track did not get the same shift in time. Returns
     /// nil if no track did so, or while the other track may still follow. Each jump is returned only once.
-    mutating func takeLoneJump(at now: Int64) -> TrackKind? {
-        guard let pending, now &- pending.arrival > Self.followWithin, let other = tracks[pending.track.other],
+    mutating func takeLoneJump(at now: MonotonicInstant) -> TrackKind? {
+        guard let pending, now - pending.arrival > Self.followWithin, let other = tracks[pending.track.other],
             other.last != nil, other.arrival > pending.arrival
         else { return nil }
         self.pending = nil
@@ -259,64 +262,65 @@ struct SenderTimeline: Sendable {
     }
 
     private func isJump(
-        _ time: Int64, _ kind: TrackKind, _ track: Track, _ expected: Int64, _ arrival: Int64?, _ floor: Int64?,
-        _ isCollecting: Bool
+        _ time: Timestamp, _ kind: TrackKind, _ track: Track, _ expected: Timestamp, _ arrival: MonotonicInstant?,
+        _ floor: Duration?, _ isCollecting: Bool
     ) -> Bool {
-        let leap = time &- expected
+        let leap = time - expected
         guard let arrival else {
             if leap > Self.jumpOfFile { return !isBeside(time, kind, track) }
-            return leap < -Self.jumpBackOfFile
+            return leap < .zero - Self.jumpBackOfFile
         }
-        if leap < -Self.jump { return true }
+        if leap < .zero - Self.jump { return true }
         guard leap > (isCollecting ? Self.jumpInBurst : Self.jump), let floor else { return false }
-        return arrival &- time < floor &- Self.early
+        return arrival.delay(of: time) < floor - Self.early
     }
 
     /// Whether the other track is near `time` and has the same shift. If so, `track` only paused and did not jump.
-    private func isBeside(_ time: Int64, _ kind: TrackKind, _ track: Track) -> Bool {
+    private func isBeside(_ time: Timestamp, _ kind: TrackKind, _ track: Track) -> Bool {
         guard let other = tracks[kind.other], let last = other.last, other.shift == track.shift else { return false }
-        return (time &- last).magnitude < UInt64(Self.apart)
+        return (time - last).magnitude < Self.apart
     }
 
     /// If the other track has jumped and got a new shift, returns this shift if the packet fits it better than the
     /// present shift of its own track; otherwise returns nil.
     private func shiftToFollow(
-        _ track: Track, _ kind: TrackKind, raw: Int64, expected: Int64, at arrival: Int64?, floor: Int64?
-    ) -> Int64? {
+        _ track: Track, _ kind: TrackKind, raw: Timestamp, expected: Timestamp, at arrival: MonotonicInstant?,
+        floor: Duration?
+    ) -> Duration? {
         guard let pending, pending.track != kind, pending.shift != track.shift else { return nil }
-        let (old, new) = (raw &+ track.shift &- expected, raw &+ pending.shift &- expected)
+        let (old, new) = (raw + track.shift - expected, raw + pending.shift - expected)
         guard let arrival else { return new.magnitude < old.magnitude ? pending.shift : nil }
-        if let leap = track.leap, pending.arrival &- leap.arrival < Self.followWithin,
-            (leap.distance &- pending.distance).magnitude < UInt64(Self.early)
+        if let leap = track.leap, pending.arrival - leap.arrival < Self.followWithin,
+            (leap.distance - pending.distance).magnitude < Self.early
         {
             return pending.shift
         }
-        let silence = arrival &- track.arrival
-        if silence > max(1_000_000_000, longestGap), let floor {
+        let silence = arrival - track.arrival
+        if silence > max(.seconds(1), longestGap), let floor {
             // The track had no packets since before the jump. The delay shows whether this packet was sent before or
             // after the jump.
-            let (old, new) = (arrival &- (raw &+ track.shift), arrival &- (raw &+ pending.shift))
-            return (new &- floor).magnitude < (old &- floor).magnitude ? pending.shift : nil
+            let (old, new) = (arrival.delay(of: raw + track.shift), arrival.delay(of: raw + pending.shift))
+            return (new - floor).magnitude < (old - floor).magnitude ? pending.shift : nil
         }
         if let floor {
             // If packets were lost when the sender's timestamps jumped, the expected time does not show which shift is
             // right. The new shift is right if it gives the packet a possible delay and the old shift does not.
-            let earliest = floor &- Self.early
-            let possible = earliest..<max(earliest, floor &+ 2_000_000_000)
-            let (old, new) = (arrival &- (raw &+ track.shift), arrival &- (raw &+ pending.shift))
+            let earliest = floor - Self.early
+            let possible = earliest..<max(earliest, floor + .seconds(2))
+            let (old, new) = (arrival.delay(of: raw + track.shift), arrival.delay(of: raw + pending.shift))
             if possible.contains(new), !possible.contains(old) { return pending.shift }
         }
-        let isNear = new.magnitude < UInt64(Self.followNear) && old.magnitude > UInt64(Self.early)
+        let isNear = new.magnitude < Self.followNear && old.magnitude > Self.early
         return isNear && new.magnitude < old.magnitude ? pending.shift : nil
     }
 
     /// The shift of the other track, for a packet that jumps as well; nil if the shift does not fit. The shift fits if
     /// it gives the packet about the same delay as the other track's packet. Then the sender has restarted, and one
     /// shift for both tracks keeps its sync of audio and video.
-    private func shiftOfJumpTogether(_ kind: TrackKind, raw: Int64, at arrival: Int64?) -> Int64? {
+    private func shiftOfJumpTogether(_ kind: TrackKind, raw: Timestamp, at arrival: MonotonicInstant?) -> Duration? {
         guard let pending, pending.track != kind, let arrival, let delay = pending.delay,
-            arrival &- pending.arrival <= Self.followWithin,
-            (arrival &- (raw &+ pending.shift) &- delay).magnitude < UInt64(Self.apart)
+            arrival - pending.arrival <= Self.followWithin,
+            (arrival.delay(of: raw + pending.shift) - delay).magnitude < Self.apart
         else { return nil }
         return pending.shift
     }
@@ -324,25 +328,25 @@ struct SenderTimeline: Sendable {
     /// Closes a jump: shifts `track` so that the packet follows directly after the previous one. After a pause of more
     /// than ``longestGap``, it shifts the track so that the packet has the usual delay of the track's packets.
     private mutating func close(
-        _ time: Int64, _ track: inout Track, _ kind: TrackKind, _ expected: Int64, _ arrival: Int64?
+        _ time: Timestamp, _ track: inout Track, _ kind: TrackKind, _ expected: Timestamp, _ arrival: MonotonicInstant?
     ) {
         var goal = expected
         let delays = track.delays.sorted()
-        if let arrival, !delays.isEmpty, case let usual = arrival &- delays[delays.count / 2],
-            usual &- expected > longestGap
+        if let arrival, !delays.isEmpty, case let usual = arrival.time(delayedBy: delays[delays.count / 2]),
+            usual - expected > longestGap
         {
             goal = usual
         }
-        track.shift = track.shift &+ goal &- time
+        track.shift += goal - time
         (track.leap, track.delays) = (nil, [])
-        if let pending, pending.track != kind, (arrival ?? 0) &- pending.arrival <= Self.followWithin {
+        if let pending, pending.track != kind, (arrival ?? .distantPast) - pending.arrival <= Self.followWithin {
             // Both tracks jumped, but by different distances, as between the items of a playlist. Neither track gets
             // the shift of the other one.
             self.pending = nil
         } else {
             pending = Pending(
-                shift: track.shift, distance: time &- expected, track: kind, arrival: arrival ?? 0,
-                delay: arrival.map { $0 &- goal })
+                shift: track.shift, distance: time - expected, track: kind, arrival: arrival ?? .distantPast,
+                delay: arrival.map { $0.delay(of: goal) })
         }
     }
 }

@@ -33,27 +33,27 @@ struct SlewedOffset: Sendable, Hashable {
     private static let highestRate = 1000e-6
 
     private var offset: FineTime
-    private var at: Int64
+    private var at: MonotonicInstant
     /// The rate at which the offset grows, as a fraction: the source's media is stretched by this fraction.
     private(set) var rate: Double
 
-    /// Creates an offset that is `offset` nanoseconds at the moment `now` and grows at the rate `rate`.
-    init(_ offset: Int64, at now: Int64, rate: Double = 0) {
-        self.offset = FineTime(offset)
+    /// Creates an offset that is `offset` at the moment `now` and grows at the rate `rate`.
+    init(_ offset: Duration, at now: MonotonicInstant, rate: Double = 0) {
+        self.offset = FineTime(offset.inNanoseconds)
         self.rate = rate
         at = now
     }
 
-    /// The offset at its last update (``advance(to:target:senderRate:_:)``), in nanoseconds.
-    var value: Int64 { offset.whole }
+    /// The offset at its last update (``advance(to:target:senderRate:_:)``).
+    var value: Duration { .nanoseconds(offset.whole) }
 
     /// Updates the offset to the moment `now`. The offset moves towards `target`, which itself grows at the rate
     /// `senderRate`.
-    mutating func advance(to now: Int64, target: Int64, senderRate: Double, _ pull: Pull) {
+    mutating func advance(to now: MonotonicInstant, target: Duration, senderRate: Double, _ pull: Pull) {
         guard now > at else { return }
-        let elapsed = Double(now &- at)
+        let elapsed = Double((now - at).inNanoseconds)
         at = now
-        let pulled = min(pull.limit, max(-pull.limit, Double(target &- offset.whole) / pull.time))
+        let pulled = min(pull.limit, max(-pull.limit, Double(target.inNanoseconds &- offset.whole) / pull.time))
         let wanted = min(Self.highestRate, max(-Self.highestRate, senderRate + pulled))
         let change = pull.acceleration / 1e9 * elapsed
         let before = rate
@@ -61,20 +61,20 @@ struct SlewedOffset: Sendable, Hashable {
         offset.add((before + rate) / 2 * elapsed)
     }
 
-    /// Adds `nanoseconds` to the offset at once, without slewing.
-    mutating func step(by nanoseconds: Int64) { offset.add(nanoseconds) }
+    /// Adds `distance` to the offset at once, without slewing.
+    mutating func step(by distance: Duration) { offset.add(distance.inNanoseconds) }
 
     /// The moment on our clock at which the media with the source time `time` is due, if the offset keeps its present
     /// rate. Solves due = time + offset(due).
-    func due(_ time: Int64) -> Int64 {
-        let distance = time &+ offset.whole &- at
-        return at &+ distance &+ Int64((Double(distance) * rate / (1 - rate)).rounded())
+    func due(_ time: Timestamp) -> MonotonicInstant {
+        let distance = time.nanoseconds &+ offset.whole &- at.nanoseconds
+        let slant = Int64((Double(distance) * rate / (1 - rate)).rounded())
+        return MonotonicInstant(nanoseconds: at.nanoseconds &+ distance &+ slant)
     }
 
     /// The same conversion as ``due(_:)``, from source time to our clock, as a line.
     var line: SourceClockLine {
         SourceClockLine(
-            origin: Timestamp(nanoseconds: at &- offset.whole), image: MonotonicInstant(nanoseconds: at),
-            rate: rate / (1 - rate))
+            origin: at.time(delayedBy: value), image: at, rate: rate / (1 - rate))
     }
 }

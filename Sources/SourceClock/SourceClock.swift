@@ -57,14 +57,14 @@ package struct SourceClock: Sendable {
     struct Map: Sendable {
         var floor: MapFloor
         var offset: SlewedOffset?
-        /// The buffer in nanoseconds: the target of `offset` minus the floor (smallest delay).
-        var buffer: Int64 = 0
-        /// The buffer is never shortened below this, in nanoseconds.
-        var leastBuffer: Int64 = 0
+        /// The buffer: the target of `offset` minus the floor (smallest delay).
+        var buffer = Duration.zero
+        /// The buffer is never shortened below this.
+        var leastBuffer = Duration.zero
     }
 
-    /// A reserve in nanoseconds that is added to measured delays, because later packets may have larger delays.
-    static let margin: Int64 = 40_000_000
+    /// A reserve that is added to measured delays, because later packets may have larger delays.
+    static let margin = Duration.milliseconds(40)
 
     /// The source's settings.
     package private(set) var settings: SourceClockSettings
@@ -83,27 +83,26 @@ package struct SourceClock: Sendable {
     var timeline: SenderTimeline
     var maps: [Map]
     var delays = PerTrack<TrackDelays>()
-    var now: Int64 = .min
+    var now = MonotonicInstant.distantPast
     /// The arrival of the last packet of any track.
-    var lastArrival: Int64 = 0
-    /// The length of the last long silence in nanoseconds, and how many of the next packets may still have been sent
+    var lastArrival = MonotonicInstant.distantPast
+    /// The length of the last long silence, and how many of the next packets may still have been sent
     /// before this silence. A demuxer holds one or two packets of each track back until others follow.
-    var silence: (length: Int64, heldBack: Int) = (0, 0)
+    var silence: (length: Duration, heldBack: Int) = (.zero, 0)
     /// The arrival of the first packet since the start or the last restart; nil before that packet.
-    var started: Int64?
+    var started: MonotonicInstant?
     /// The arrivals of the packets that were late in the last 10 s; emptied by each step of the mapping.
-    var lateArrivals: [Int64] = []
+    var lateArrivals: [MonotonicInstant] = []
     /// When the clock last checked whether the buffer can be shortened slowly.
-    var lookedAtBuffer: Int64 = 0
+    var lookedAtBuffer = MonotonicInstant.distantPast
     /// When the clock last shortened the buffer in one step because it was far too long.
-    var lookedAtExcess: Int64 = 0
+    var lookedAtExcess = MonotonicInstant.distantPast
     var isLost = false
-    /// The buffer that this source alone needs, in nanoseconds; and the moment at which its mapping was created.
-    var ownBuffer: Int64 = 0
-    var placed: Int64 = 0
-    /// By how much the buffers were enlarged for packets that arrived with little time left, since the last step, in
-    /// nanoseconds.
-    var reserved: Int64 = 0
+    /// The buffer that this source alone needs; and the moment at which its mapping was created.
+    var ownBuffer = Duration.zero
+    var placed = MonotonicInstant.distantPast
+    /// By how much the buffers were enlarged for packets that arrived with little time left, since the last step.
+    var reserved = Duration.zero
 
     /// Creates a clock for a source with these tracks. `tracks` has the time base of each track and, if its timestamps
     /// wrap, the number of their bits (33 in MPEG-TS, 32 in RTMP and FLV). The source takes part in the common buffer
@@ -121,14 +120,14 @@ package struct SourceClock: Sendable {
         for (track, description) in tracks { declare(track, description.timeBase, bits: description.bits) }
     }
 
-    private static func longestGap(_ settings: SourceClockSettings) -> Int64 {
-        settings.arrivals == .bursts ? settings.patience.inNanoseconds : SenderTimeline.jump
+    private static func longestGap(_ settings: SourceClockSettings) -> Duration {
+        settings.arrivals == .bursts ? settings.patience : SenderTimeline.jump
     }
 
     private static func floor(_ settings: SourceClockSettings) -> MapFloor {
         MapFloor(
-            bucketLength: settings.bucket.inNanoseconds, bucketsForRate: settings.bucketsForRate,
-            pathStep: settings.pathStep.inNanoseconds)
+            bucketLength: settings.bucket, bucketsForRate: settings.bucketsForRate,
+            pathStep: settings.pathStep)
     }
 
     /// Adds a track that was found later, or changes the timestamp format of a known track. If `isExpected` is true,
@@ -147,9 +146,8 @@ package struct SourceClock: Sendable {
     /// mapping.
     package func line(of track: TrackKind) -> SourceClockLine? {
         guard isPlaced, let line = maps[index(of: track)].offset?.line else { return nil }
-        let bias = delays[track]?.bias ?? 0
-        return SourceClockLine(
-            origin: Timestamp(nanoseconds: line.origin.nanoseconds &- bias), image: line.image, rate: line.rate)
+        let bias = delays[track]?.bias ?? .zero
+        return SourceClockLine(origin: line.origin - bias, image: line.image, rate: line.rate)
     }
 
     /// The moment on our clock at which media of `track` with the source time `time` is due, by the present mapping;
@@ -157,7 +155,7 @@ package struct SourceClock: Sendable {
     /// tick of the program.
     package func due(_ time: Timestamp, of track: TrackKind) -> MonotonicInstant? {
         guard isPlaced, let offset = maps[index(of: track)].offset else { return nil }
-        return MonotonicInstant(nanoseconds: offset.due(time.nanoseconds &+ (delays[track]?.bias ?? 0)))
+        return offset.due(time + (delays[track]?.bias ?? .zero))
     }
 
     /// The moment at which to decode a packet that is due at `due`; nil means at once. Media that arrives long before
@@ -195,28 +193,28 @@ package struct SourceClock: Sendable {
 // MARK: The common buffer
 
 extension SourceClock {
-    /// How long after its creation, in nanoseconds, a mapping may make a step to the common buffer. Little of the
+    /// How long after its creation a mapping may make a step to the common buffer. Little of the
     /// source has been shown by then, so viewers hardly notice the step.
-    static let timeOfStart: Int64 = 2_000_000_000
+    static let timeOfStart = Duration.seconds(2)
 
-    /// Tells the common buffer, if there is one, how much buffer this source alone needs, in nanoseconds.
-    mutating func share(_ need: Int64) {
+    /// Tells the common buffer, if there is one, how much buffer this source alone needs.
+    mutating func share(_ need: Duration) {
         ownBuffer = need
         seat?.need(need)
     }
 
     /// Sets the source's buffer to the length of the common buffer, if there is one. The mapping then follows slowly. A
     /// new mapping that needs more buffer makes a step at once.
-    mutating func followOthers(at moment: Int64, _ events: inout [SourceClockEvent]) {
+    mutating func followOthers(at moment: MonotonicInstant, _ events: inout [SourceClockEvent]) {
         guard let seat else { return }
-        let more = seat.buffer(for: ownBuffer) &- maps[0].buffer
-        guard more != 0 else { return }
-        let isNew = more > 0 && moment &- placed < Self.timeOfStart
+        let more = seat.buffer(for: ownBuffer) - maps[0].buffer
+        guard more != .zero else { return }
+        let isNew = more > .zero && moment - placed < Self.timeOfStart
         for index in maps.indices {
-            maps[index].buffer &+= more
+            maps[index].buffer += more
             if isNew { maps[index].offset?.step(by: more) }
         }
-        status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
-        if isNew { events.append(.followed(by: .nanoseconds(more))) }
+        status.bufferMilliseconds = maps[0].buffer.milliseconds
+        if isNew { events.append(.followed(by: more)) }
     }
 }

@@ -24,35 +24,34 @@ struct StampTrack: Sendable, Hashable {
         modulus = bits.flatMap { (8...62).contains($0) ? 1 << Int64($0) : nil }
     }
 
-    /// Converts the timestamp `ticks` to nanoseconds, unwrapped to the value that is nearest to the last timestamp; nil
-    /// for an impossible timestamp.
-    mutating func unwrap(_ ticks: Int64) -> Int64? {
+    /// The time of the timestamp `ticks`, unwrapped to the value that is nearest to the last timestamp; nil for an
+    /// impossible timestamp.
+    mutating func unwrap(_ ticks: Int64) -> Timestamp? {
         guard ticks.magnitude <= 1 << 61 else { return nil }
         let turned = turns(for: ticks)
         let unwrapped = ticks &+ turned
-        let time = timeBase.rescale(unwrapped, to: .nanoseconds)
-        guard unwrapped.magnitude <= 1 << 61, time.magnitude <= Self.farthest else { return nil }
+        let time = Timestamp(unwrapped, in: timeBase)
+        guard unwrapped.magnitude <= 1 << 61, time.nanoseconds.magnitude <= Self.farthest else { return nil }
         (turns, last) = (turned, unwrapped)
         return time
     }
 
-    /// Converts a packet's presentation time to nanoseconds, unwrapped to the value that is nearest to the packet's
-    /// decoding time; nil for an impossible timestamp. Must be called after ``unwrap(_:)`` with that decoding time.
+    /// A packet's presentation time, unwrapped to the value that is nearest to the packet's decoding time; nil for an
+    /// impossible timestamp. Must be called after ``unwrap(_:)`` with that decoding time.
     /// Changes no state.
-    func beside(_ ticks: Int64) -> Int64? {
+    func beside(_ ticks: Int64) -> Timestamp? {
         guard ticks.magnitude <= 1 << 61 else { return nil }
-        let time = timeBase.rescale(ticks &+ turns(for: ticks), to: .nanoseconds)
-        return time.magnitude <= 2 * Self.farthest ? time : nil
+        let time = Timestamp(ticks &+ turns(for: ticks), in: timeBase)
+        return time.nanoseconds.magnitude <= 2 * Self.farthest ? time : nil
     }
 
-    /// Converts a duration of `ticks` to nanoseconds. The result is 0 if the duration is unknown, and at most a minute.
-    func length(_ ticks: Int64) -> Int64 { min(60_000_000_000, timeBase.rescale(max(0, ticks), to: .nanoseconds)) }
+    /// The duration of `ticks`: 0 if it is unknown, and at most a minute.
+    func length(_ ticks: Int64) -> Duration { min(.seconds(60), timeBase.duration(max(0, ticks))) }
 
-    /// Makes the next timestamp unwrap to the value that is nearest to `time`, the other track's last time in
-    /// nanoseconds.
-    mutating func join(at time: Int64) {
+    /// Makes the next timestamp unwrap to the value that is nearest to `time`, the other track's last time.
+    mutating func join(at time: Timestamp) {
         guard modulus != nil else { return }
-        (last, turns) = (TimeBase.nanoseconds.rescale(time, to: timeBase), 0)
+        (last, turns) = (TimeBase.nanoseconds.rescale(time.nanoseconds, to: timeBase), 0)
     }
 
     /// Forgets the last timestamp and all wraps, because the sender has restarted.

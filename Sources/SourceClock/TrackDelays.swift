@@ -2,63 +2,63 @@
 
 internal import Media
 
-/// The measured delays of one track, in nanoseconds. The delay of a packet is its arrival minus its timestamp. The
+/// The measured delays of one track. The delay of a packet is its arrival minus its timestamp. The
 /// delays of video include ``SourceClockSettings/decoding``.
 struct TrackDelays: Sendable {
     /// The smallest and the largest delay of some consecutive packets. While the clock collects delays to create or
     /// extend a mapping, a piece covers packets that arrived together. Later, a piece covers the packets of one second.
     struct Piece: Sendable {
-        let at: Int64
-        var least: Int64
-        var greatest: Int64
+        let at: MonotonicInstant
+        var least: Duration
+        var greatest: Duration
     }
 
     /// The smallest and the largest delay of the packets that arrived in a period.
     struct Extremes: Sendable {
-        var least: Int64
-        var greatest: Int64
+        var least: Duration
+        var greatest: Duration
         /// The smallest delay that the first packet of a bundle had. A bundle is a group of packets that arrived
         /// together.
-        var bundle: Int64
+        var bundle: Duration
     }
 
-    /// Packets that arrive within this many nanoseconds count as having arrived together.
-    private static let together: Int64 = 5_000_000
-    /// How long delays are kept, in nanoseconds.
-    static let memory: Int64 = 300_000_000_000
+    /// Packets that arrive within this time count as having arrived together.
+    private static let together = Duration.milliseconds(5)
+    /// How long delays are kept.
+    static let memory = Duration.seconds(300)
 
     /// The arrival of the track's first packet.
-    let since: Int64
+    let since: MonotonicInstant
     /// Whether the track began after the source's mapping was created, and the clock still collects its delays.
     var isJoining: Bool
     /// The arrival of the track's last packet.
-    private(set) var last: Int64
+    private(set) var last: MonotonicInstant
     /// Whether no packet of the track has arrived for longer than ``SourceClockSettings/patience``.
     var isSilent = false
     /// The arrival of the first late packet if all later packets were late, too; nil if the last packet was on time, or
     /// if no packet has been late since the last step of the mapping.
-    var lateSince: Int64?
-    /// The correction that is added to the track's times, in nanoseconds. It is not 0 if the tracks had no common epoch
+    var lateSince: MonotonicInstant?
+    /// The correction that is added to the track's times. It is not 0 if the tracks had no common epoch
     /// and were aligned by their arrivals.
-    private(set) var bias: Int64 = 0
+    private(set) var bias = Duration.zero
     /// The delays of the last five minutes, oldest first.
     private(set) var pieces: [Piece] = []
 
     /// Creates the delays of a track whose first packet arrived at `since`.
-    init(since: Int64, isJoining: Bool) {
+    init(since: MonotonicInstant, isJoining: Bool) {
         self.since = since
         self.isJoining = isJoining
         last = since
     }
 
     /// Records a packet with the delay `delay`. Returns whether the track counted as silent until this packet.
-    mutating func note(_ delay: Int64, at arrival: Int64, isCollecting: Bool) -> Bool {
+    mutating func note(_ delay: Duration, at arrival: MonotonicInstant, isCollecting: Bool) -> Bool {
         let wasSilent = isSilent
-        let pause = arrival &- last
+        let pause = arrival - last
         (isSilent, last) = (false, arrival)
         if let newest = pieces.indices.last {
             let belongs =
-                isCollecting || isJoining ? pause <= Self.together : arrival &- pieces[newest].at < 1_000_000_000
+                isCollecting || isJoining ? pause <= Self.together : arrival - pieces[newest].at < .seconds(1)
             if belongs {
                 pieces[newest].least = min(pieces[newest].least, delay)
                 pieces[newest].greatest = max(pieces[newest].greatest, delay)
@@ -66,34 +66,42 @@ struct TrackDelays: Sendable {
             }
         }
         pieces.append(Piece(at: arrival, least: delay, greatest: delay))
-        let old = pieces.prefix { arrival &- $0.at > Self.memory }.count
+        let old = pieces.prefix { arrival - $0.at > Self.memory }.count
         if old > 0 { pieces.removeFirst(old) }
         return wasSilent
     }
 
     /// Shifts the track's times by `distance`. The recorded delays become smaller by `distance`.
-    mutating func move(by distance: Int64) {
-        bias &+= distance
+    mutating func move(by distance: Duration) {
+        bias += distance
         for index in pieces.indices {
-            pieces[index].least &-= distance
-            pieces[index].greatest &-= distance
+            pieces[index].least -= distance
+            pieces[index].greatest -= distance
         }
     }
 
     /// The largest delay of the packets that arrived since `moment`; nil if the track began later, or if no packet
     /// arrived since `moment`.
-    func greatest(since moment: Int64) -> Int64? {
+    func greatest(since moment: MonotonicInstant) -> Duration? {
         guard since <= moment else { return nil }
         return pieces.reversed().prefix { $0.at >= moment }.map(\.greatest).max()
     }
 
     /// The smallest and the largest delay of the packets that arrived since `moment`; if no packet arrived since
     /// `moment`, those of the newest packets.
-    func extremes(since moment: Int64) -> Extremes {
+    func extremes(since moment: MonotonicInstant) -> Extremes {
         let recent = pieces.drop { $0.at < moment }
         let taken = recent.isEmpty ? pieces.suffix(1) : recent
         return Extremes(
-            least: taken.map(\.least).min() ?? 0, greatest: taken.map(\.greatest).max() ?? 0,
-            bundle: taken.map(\.greatest).min() ?? 0)
+            least: taken.map(\.least).min() ?? .zero, greatest: taken.map(\.greatest).max() ?? .zero,
+            bundle: taken.map(\.greatest).min() ?? .zero)
     }
+}
+
+extension MonotonicInstant {
+    /// The delay of media of the time `time` that arrives at this moment.
+    func delay(of time: Timestamp) -> Duration { self - MonotonicInstant(nanoseconds: time.nanoseconds) }
+
+    /// The time of the media that arrives at this moment with the delay `delay`.
+    func time(delayedBy delay: Duration) -> Timestamp { Timestamp(nanoseconds: nanoseconds) - delay }
 }
