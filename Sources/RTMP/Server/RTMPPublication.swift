@@ -38,9 +38,9 @@ package final class RTMPPublication: Sendable {
     /// The client's IP address.
     package let address: String
     private let bytes = Atomic<UInt64>(0)
-    /// When data last arrived, in nanoseconds of `SystemClock`. While reading is paused, it is a time in the far
+    /// When data last arrived, on `SystemClock`, in nanoseconds. While reading is paused, it is a time in the far
     /// future, so that the client does not count as silent.
-    private let lastReceived = Atomic<Int64>(SystemClock().now)
+    private let lastReceived = Atomic<Int64>(SystemClock().now.nanoseconds)
     /// Controls the connection, on the connection's event loop.
     private let control: @Sendable (RTMPPublication, Control) -> Void
 
@@ -61,12 +61,12 @@ package final class RTMPPublication: Sendable {
     /// Records received bytes. Bytes that arrive while reading is paused do not show that the client is alive.
     func received(_ count: Int, isRead: Bool) {
         bytes.add(UInt64(count), ordering: .relaxed)
-        if isRead { lastReceived.store(SystemClock().now, ordering: .relaxed) }
+        if isRead { lastReceived.store(SystemClock().now.nanoseconds, ordering: .relaxed) }
     }
 
     /// Whether the client sent nothing for `time` although the server was reading.
     func isSilent(for time: Duration) -> Bool {
-        SystemClock().now - lastReceived.load(ordering: .relaxed) >= time.inNanoseconds
+        SystemClock().now - MonotonicInstant(nanoseconds: lastReceived.load(ordering: .relaxed)) >= time
     }
 
     /// Ends the connection in favor of another client. Runs on the event loop. When this method returns, the receiver
@@ -77,13 +77,13 @@ package final class RTMPPublication: Sendable {
     /// data stays with the client. If this method is called within ``RTMPStreamReceiver/publication(_:sent:)``, no
     /// further message is delivered.
     package func pause() {
-        lastReceived.store(.max, ordering: .relaxed)
+        lastReceived.store(MonotonicInstant.distantFuture.nanoseconds, ordering: .relaxed)
         control(self, .read(false))
     }
 
     /// Continues reading from the client, after ``pause()``.
     package func resume() {
-        lastReceived.store(SystemClock().now, ordering: .relaxed)
+        lastReceived.store(SystemClock().now.nanoseconds, ordering: .relaxed)
         control(self, .read(true))
     }
 
