@@ -91,7 +91,7 @@ final class RecorderQueue: Sendable {
     /// The track at whose keyframes the queue resumes after an overflow.
     private let leading: TrackKind
     private let state = Mutex(State())
-    private let room = DispatchSemaphore(value: 0)
+    private let spaceAvailable = DispatchSemaphore(value: 0)
 
     /// Creates a queue of at most `limit` bytes. Memory for all bytes beyond the first `own` is taken from `budget`.
     init(limit: Int, leading: TrackKind = .video, own: Int = .max, budget: QueueBudget = QueueBudget()) {
@@ -155,8 +155,8 @@ final class RecorderQueue: Sendable {
         }
     }
 
-    /// Records that the recorder writes nothing before a packet of decoding time `time`, so that it need not be woken earlier.
-    /// Nil means that the recorder does not collect packets for a fragment and must be woken soon.
+    /// Records that the recorder writes nothing before a packet of decoding time `time`, so that it need not be
+    /// woken earlier. Nil means that the recorder does not collect packets for a fragment and must be woken soon.
     func collect(until time: ProgramInstant?) { state.withLock { $0.fragmentEnd = time } }
 
     /// Removes and returns the oldest item. Nil means that the queue is empty, which ends the scheduled drain.
@@ -174,7 +174,7 @@ final class RecorderQueue: Sendable {
             }
             return (item, takeWaiters(&state))
         }
-        for _ in 0..<woken { room.signal() }
+        for _ in 0..<woken { spaceAvailable.signal() }
         return item
     }
 
@@ -196,7 +196,7 @@ final class RecorderQueue: Sendable {
         if isFree { return true }
         // If the signal comes right after the timeout, the next thread that waits is woken too early. This does no
         // harm, because that thread checks again.
-        if room.wait(timeout: .now() + interval) == .timedOut {
+        if spaceAvailable.wait(timeout: .now() + interval) == .timedOut {
             state.withLock { $0.waiters = max(0, $0.waiters - 1) }
         }
         return false
@@ -230,7 +230,7 @@ final class RecorderQueue: Sendable {
             state.oldest = nil
             return takeWaiters(&state)
         }
-        for _ in 0..<woken { room.signal() }
+        for _ in 0..<woken { spaceAvailable.signal() }
     }
 
     /// Whether the queue contains enough media to be drained, or an urgent item.

@@ -44,8 +44,8 @@ extension RecordingGap {
         case nothing
     }
 
-    /// A length of time that is shorter than half of any audio packet. If a recording ends earlier than expected by less
-    /// than this, it is complete.
+    /// A length of time that is shorter than half of any audio packet. If a recording ends earlier than expected by
+    /// less than this, it is complete.
     private static let tolerance: Duration = .milliseconds(1)
 
     /// Creates the gap of a file if only the part `kept` of it is on the disk; nil if nothing is missing. `written`

@@ -39,8 +39,8 @@ struct CopiedCutter: SegmentCutting {
     /// `absence` before the newest frame. If no frames arrive, it is kept if it begins at most `keptAudio` plus
     /// `absence` before the newest audio.
     private static let (absence, keptAudio): (Duration, Duration) = (.milliseconds(1500), .seconds(5))
-    /// The maximum amount of audio after a cut that is withheld from the open file while the next file has not begun. If
-    /// no keyframe has arrived with which the next file could begin, no audio is withheld.
+    /// The maximum amount of audio after a cut that is withheld from the open file while the next file has not begun.
+    /// If no keyframe has arrived with which the next file could begin, no audio is withheld.
     private static let longestWait: Duration = .milliseconds(50)
     /// If a file must end and no frame arrives during this much audio, the file ends without a keyframe.
     private static let longestAbsence: Duration = .seconds(10)
