@@ -8,18 +8,17 @@ import Testing
 
 @Suite("Limit of wrong guesses")
 struct GuessLimitTests {
-    private let second = Duration.seconds(1).inNanoseconds
     private let network = ClientNetwork("192.0.2.1")
 
     @Test("The eleventh wrong guess from a network within ten seconds exceeds the limit; then the count begins again")
     func window() {
         var limit = GuessLimit()
-        let results = (Int64(0)..<12).map { limit.record(from: network, at: $0 * second / 2) }
+        let results = (Int64(0)..<12).map { limit.record(from: network, at: .zero + .milliseconds($0 * 500)) }
         #expect(results == Array(repeating: false, count: 10) + [true, true])
-        #expect(limit.isReached(by: network, at: 10 * second - 1))
-        #expect(!limit.isReached(by: network, at: 10 * second))
-        #expect(!limit.isReached(by: ClientNetwork("192.0.2.2"), at: 9 * second))
-        #expect(limit.record(from: network, at: 10 * second) == false)
+        #expect(limit.isReached(by: network, at: .zero + .seconds(10) - .nanoseconds(1)))
+        #expect(!limit.isReached(by: network, at: .zero + .seconds(10)))
+        #expect(!limit.isReached(by: ClientNetwork("192.0.2.2"), at: .zero + .seconds(9)))
+        #expect(limit.record(from: network, at: .zero + .seconds(10)) == false)
     }
 
     @Test("Below the limit every guess is admitted, and above the limit one guess per half second")
@@ -29,9 +28,9 @@ struct GuessLimitTests {
             #expect(limit.admits(network, at: 0) == true)
             _ = limit.record(from: network, at: 0)
         }
-        let admitted = (Int64(0)..<20).filter { limit.admits(network, at: $0 * second / 10) }
+        let admitted = (Int64(0)..<20).filter { limit.admits(network, at: .zero + .milliseconds($0 * 100)) }
         #expect(admitted == [0, 5, 10, 15])
-        #expect(limit.admits(ClientNetwork("192.0.2.2"), at: second) == true)
+        #expect(limit.admits(ClientNetwork("192.0.2.2"), at: .zero + .seconds(1)) == true)
     }
 
     @Test("Guesses from thousands of networks do not exceed the limit of any other network")
