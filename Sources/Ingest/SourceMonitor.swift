@@ -268,6 +268,6 @@ final class SourceMonitor: Sendable {
         let clock = SystemClock()
         let before = clock.now
         sink.waitForRoom(timeout: .milliseconds(20))
-        if clock.now - before < 1_000_000 { pause(.milliseconds(2)) }
+        if clock.now - before < .milliseconds(1) { pause(.milliseconds(2)) }
     }
 }

@@ -17,7 +17,7 @@ final class SourceTiming: SourceTimes {
     /// When a run of audio samples is due, and how the mapping has changed since the previous run.
     struct AudioPlace {
         /// When the run is due.
-        let due: Timestamp
+        let due: MonotonicInstant
         /// By what fraction the run is stretched, so that its duration is correct by relay's own clock: 0.0001 makes it
         /// 100 ppm longer.
         let stretch: Double
@@ -32,7 +32,7 @@ final class SourceTiming: SourceTimes {
         var clock: SourceClock
         /// The mappings to due times from before the source was opened again. They are used for the media that arrived
         /// before the reopening, until there is a new mapping.
-        var lastLines: [TrackKind: ClockLine] = [:]
+        var lastLines: [TrackKind: SourceClockLine] = [:]
         var placements = 0
         var step = Duration.zero
         /// Whether the mapping was made or moved since frames were last aligned with the program's. Frames might then
@@ -68,7 +68,7 @@ final class SourceTiming: SourceTimes {
 
     /// Records a packet that was read at `arrival`, and returns its times on the source's timeline; nil if the packet's
     /// timestamps are implausible. Called by the reading thread.
-    func note(_ stamp: SourceClock.Stamp, arrival: Timestamp) -> SourceClock.Noted? {
+    func note(_ stamp: SourceClock.Stamp, arrival: MonotonicInstant) -> SourceClock.Noted? {
         let (noted, status) = state.withLock { state in
             let noted = state.clock.note(stamp, arrival: arrival)
             Self.take(noted?.events ?? [], &state)
@@ -114,7 +114,7 @@ final class SourceTiming: SourceTimes {
     var isPlaced: Bool { placement != nil }
 
     /// Whether a packet whose decoding time is `time` must be passed to the decoder at `now`.
-    func isTimeToDecode(_ time: Timestamp, of track: TrackKind, now: Timestamp) -> Bool {
+    func isTimeToDecode(_ time: Timestamp, of track: TrackKind, now: MonotonicInstant) -> Bool {
         state.withLock { state in
             guard let due = state.clock.due(time, of: track) else { return false }
             return state.clock.decoding(of: due + preparation).map { $0 <= now } ?? true
@@ -133,7 +133,7 @@ final class SourceTiming: SourceTimes {
         }
     }
 
-    func advance(to moment: Timestamp) {
+    func advance(to moment: MonotonicInstant) {
         let (events, status) = state.withLock { state in
             let events = state.clock.advance(to: moment)
             Self.take(events, &state)
@@ -143,7 +143,7 @@ final class SourceTiming: SourceTimes {
         tell(events, status)
     }
 
-    func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? {
+    func due(_ time: Timestamp, of track: TrackKind) -> MonotonicInstant? {
         state.withLock { state in
             (state.clock.due(time, of: track) ?? state.lastLines[track]?.image(of: time)).map { $0 + preparation }
         }

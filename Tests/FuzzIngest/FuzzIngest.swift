@@ -46,8 +46,8 @@ private struct CheckedTimeline {
                 clock: canWait ? SourceClockSettings(arrivals: .none, latency: .zero) : .rtmp, stampBits: bits))
     }
 
-    mutating func take(_ packet: EncodedPacket, at arrival: Int64) {
-        for packet in timeline.take(packet, at: Timestamp(nanoseconds: arrival)) {
+    mutating func take(_ packet: EncodedPacket, at arrival: MonotonicInstant) {
+        for packet in timeline.take(packet, at: arrival) {
             guard packet.pts >= packet.dts else { abort() }
         }
     }
@@ -58,13 +58,13 @@ private func publish(_ bytes: [UInt8]) {
     var (reader, timeline) = (RTMPPacketReader(), CheckedTimeline(canWait: false, bits: 32))
     // Behind the file's header, if it has one.
     var place = bytes.starts(with: [0x46, 0x4C, 0x56]) ? 13 : 0
-    var arrival: Int64 = 0
+    var arrival = MonotonicInstant.zero
     while place + 11 <= bytes.count {
         let header = bytes[place..<place + 11].map { UInt32($0) }
         let end = min(bytes.count, place + 11 + Int(header[1] << 16 | header[2] << 8 | header[3]))
         let time = header[7] << 24 | header[4] << 16 | header[5] << 8 | header[6]
         let body = bytes[(place + 11)..<end]
-        arrival += 1_000_000
+        arrival += .milliseconds(1)
         if let content = content(UInt8(header[0]), body),
             let packet = reader.read(RTMPPublishedMessage(timestamp: time, content: content))
         {
@@ -106,7 +106,7 @@ private func demux(_ bytes: [UInt8], as format: String) {
         do {
             guard let box = try demuxer.readPacket() else { return }
             let packet = try? readers.first { $0.stream.index == box.streamIndex }?.read(box)
-            if let packet { timeline.take(packet, at: 0) }
+            if let packet { timeline.take(packet, at: .zero) }
         } catch {
             damage += 1
         }
@@ -134,12 +134,12 @@ private func time(_ bytes: [UInt8]) {
         CheckedTimeline(canWait: true, bits: nil), CheckedTimeline(canWait: false, bits: 32),
         CheckedTimeline(canWait: false, bits: 33),
     ]
-    var arrival: Int64 = 0
+    var arrival = MonotonicInstant.zero
     for start in stride(from: 0, to: bytes.count - 18, by: 19) {
         func number(_ from: Int, _ count: Int) -> Int64 {
             bytes[(start + from)..<(start + from + count)].reduce(0) { $0 << 8 | Int64($1) }
         }
-        arrival += number(1, 4)
+        arrival += .nanoseconds(number(1, 4))
         let dts = number(5, 8)
         let duration = number(13, 2)
         let track = bytes[start] & 1 == 0 ? Tracks.video : Tracks.audio

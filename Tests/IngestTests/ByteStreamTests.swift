@@ -150,16 +150,16 @@ struct ByteStreamTests {
 
     /// A clock that advances by 0.1 s each time that it is read.
     private final class SteppingClock: MonotonicClock {
-        private let time = Mutex<Int64>(5_000_000_000)
+        private let time = Mutex<MonotonicInstant>(5_000_000_000)
 
-        var now: Int64 {
+        var now: MonotonicInstant {
             time.withLock { time in
-                time += 100_000_000
+                time += .milliseconds(100)
                 return time
             }
         }
 
-        func sleep(until deadline: Int64) {}
+        func sleep(until deadline: MonotonicInstant) {}
     }
 
     @Test(

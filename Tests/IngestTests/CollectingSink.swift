@@ -11,7 +11,7 @@ final class CollectingSink: SourceSink {
     struct Inspected {
         var nanoseconds: Int64
         /// The place of a live source's frame in the program; nil for other sources.
-        var position: Timestamp?
+        var position: ProgramInstant?
         var width: Int
         var height: Int
         var region: FrameRegion?
@@ -50,7 +50,7 @@ final class CollectingSink: SourceSink {
 
     /// The time of a program that began when the sink was made.
     let programTime = ProgramTime(
-        ClockLine(origin: Timestamp(nanoseconds: SystemClock().now), image: .zero, rate: 0))
+        ProgramClockLine(origin: SystemClock().now, image: .zero, rate: 0))
 
     init(frames: Int = .max, audio: Int64 = .max, readsCounter: Bool = false) {
         frameLimit = frames

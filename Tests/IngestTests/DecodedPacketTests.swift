@@ -46,10 +46,10 @@ struct DecodedPacketTests {
                 case .interruption: sink.interrupt()
                 case .restart: sink.restart()
                 case .clip(let packets):
-                    let start = clock.now - (packets.first?.dtsNanoseconds ?? 0)
+                    let start = clock.now - .nanoseconds(packets.first?.dtsNanoseconds ?? 0)
                     for packet in packets where !isStopped.load(ordering: .relaxed) {
-                        clock.sleep(until: start + packet.dtsNanoseconds)
-                        sink.take(packet, at: Timestamp(nanoseconds: clock.now))
+                        clock.sleep(until: start + .nanoseconds(packet.dtsNanoseconds))
+                        sink.take(packet, at: clock.now)
                     }
                 }
             }

@@ -114,9 +114,9 @@ struct DecodingLaneTests {
             for track in TrackKind.timed {
                 _ = timing.note(
                     .init(track, dts: Int64(index * 40), pts: Int64(index * 40), duration: 40),
-                    arrival: Timestamp(nanoseconds: Int64(index) * 40_000_000))
+                    arrival: MonotonicInstant(nanoseconds: Int64(index) * 40_000_000))
             }
-            timing.advance(to: Timestamp(nanoseconds: Int64(index) * 40_000_000))
+            timing.advance(to: MonotonicInstant(nanoseconds: Int64(index) * 40_000_000))
         }
     }
 
@@ -124,7 +124,7 @@ struct DecodingLaneTests {
     private func drain(_ lane: DecodingLane) -> [Bool] {
         var failures: [Bool] = []
         for _ in 0..<10_000 {
-            switch lane.step(now: Timestamp(nanoseconds: .max / 2)) {
+            switch lane.step(now: .distantFuture) {
             case .idle: return failures
             case .advanced: break
             case .failed(_, let isInVain): failures.append(isInVain)
@@ -228,7 +228,7 @@ struct DecodingLaneTests {
         let stream = try stream(.audio)
         for index in 0..<200 {
             for packet in try packets(1, from: index, of: stream) { lane.append(packet) }
-            guard case .idle = lane.step(now: Timestamp(nanoseconds: .max / 2), isHeld: true) else {
+            guard case .idle = lane.step(now: .distantFuture, isHeld: true) else {
                 Issue.record("a held lane decoded")
                 return
             }

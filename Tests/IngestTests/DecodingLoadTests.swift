@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Decoding load of a live source")
 struct DecodingLoadTests {
-    private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(nanoseconds: milliseconds * 1_000_000) }
+    private func at<Line>(_ milliseconds: Int64) -> Instant<Line> { Instant(milliseconds, in: .milliseconds) }
 
     /// Decodes frames of 40 ms from `start` on, which are due then or `earlier` ms before; each takes `cost` ms, and
     /// the thread never pauses. Returns how many frames were late because of the machine, and the actions with their
@@ -38,8 +38,8 @@ struct DecodingLoadTests {
         var load = DecodingLoad(at: at(0))
         var overdue = 0
         for number in 0..<100 as Range<Int64> {
-            let time = at(40 * number)
-            let (isOverdue, action) = load.decoded(time, due: time, at: at(60 * (number + 1)), mayReduce: false)
+            let time = 40 * number
+            let (isOverdue, action) = load.decoded(at(time), due: at(time), at: at(60 * (number + 1)), mayReduce: false)
             #expect(action == nil)
             if isOverdue { overdue += 1 }
         }

@@ -25,7 +25,7 @@ struct DecodingWatchTests {
         watch = DecodingWatch(timing, monitor: monitor, name: "cam", clock: clock)
         // All frames were due long before the clock's time.
         for number in 0..<150 as Range<Int64> {
-            let arrival = Timestamp(nanoseconds: number * 40_000_000)
+            let arrival = MonotonicInstant(nanoseconds: number * 40_000_000)
             _ = timing.note(.init(.video, dts: number * 3600, pts: number * 3600, duration: 3600), arrival: arrival)
             timing.advance(to: arrival)
         }

@@ -6,6 +6,7 @@ import Glibc
 import LibAV
 import Logging
 import Media
+import TestSupport
 import Testing
 
 @testable import Ingest
@@ -112,13 +113,17 @@ struct DeviceTests {
         "The clock of a capture timestamp is recognized, and wall-clock timestamps are made monotonic"
     )
     func captureClock() {
-        let (monotonic, wall) = (Int64(5_000_000_000_000), Int64(1_700_000_000_000_000_000))
-        let clock = { (stamp: Int64) in CaptureClock(stamp: .nanoseconds(stamp), monotonic: monotonic, wall: wall) }
-        #expect(clock(monotonic - 100_000_000) == .monotonic)
-        #expect(clock(wall - 100_000_000) == .wall)
-        #expect(clock(0) == nil && clock(monotonic - 60_000_000_000) == nil)
-        #expect(CaptureClock.wall.shift(monotonic: monotonic, wall: wall) + wall == monotonic)
-        #expect(CaptureClock.monotonic.shift(monotonic: monotonic, wall: wall) == 0)
+        let (monotonic, wall): (MonotonicInstant, CaptureClock.WallInstant) = (
+            5_000_000_000_000, 1_700_000_000_000_000_000
+        )
+        func clock(_ stamp: Timestamp) -> CaptureClock? { CaptureClock(stamp: stamp, monotonic: monotonic, wall: wall) }
+        #expect(clock(4_999_900_000_000) == .monotonic)
+        #expect(clock(1_699_999_999_900_000_000) == .wall)
+        #expect(clock(0) == nil && clock(4_940_000_000_000) == nil)
+        #expect(clock(.distantPast) == nil && clock(.distantFuture) == nil)
+        let shift = CaptureClock.wall.shift(monotonic: monotonic, wall: wall)
+        #expect(wall + shift == 5_000_000_000_000)
+        #expect(CaptureClock.monotonic.shift(monotonic: monotonic, wall: wall) == .zero)
     }
 
     @Test("Capture devices are read without blocking, so that opening and reading have deadlines")

@@ -342,7 +342,7 @@ struct ExchangedTracksTests {
         var video: [Int] { state.withLock { $0.video } }
         var isOver: Bool { state.withLock { $0.isOver } }
 
-        func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+        func take(_ packet: EncodedPacket, at arrival: MonotonicInstant) {
             if packet.track == .video { state.withLock { $0.video[$0.video.count - 1] += 1 } }
         }
 

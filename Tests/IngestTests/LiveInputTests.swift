@@ -102,8 +102,10 @@ struct LiveInputTests {
     /// A clock that advances by 0.1 s at each reading.
     private final class SteppingClock: MonotonicClock {
         private let shown = Atomic<Int64>(0)
-        var now: Int64 { shown.add(100_000_000, ordering: .relaxed).newValue }
-        func sleep(until deadline: Int64) {}
+        var now: MonotonicInstant {
+            MonotonicInstant(nanoseconds: shown.add(100_000_000, ordering: .relaxed).newValue)
+        }
+        func sleep(until deadline: MonotonicInstant) {}
     }
 
     /// A stream that returns its bytes once and then ends.

@@ -135,9 +135,9 @@ struct LiveTests {
 
     /// A sink that stores the times and arrivals of packets.
     private final class Arrivals: PacketSourceSink {
-        let all = Mutex<[(track: TrackKind, time: Int64, arrival: Int64)]>([])
-        func take(_ packet: EncodedPacket, at arrival: Timestamp) {
-            all.withLock { $0.append((packet.track, packet.dtsNanoseconds, arrival.nanoseconds)) }
+        let all = Mutex<[(track: TrackKind, time: Int64, arrival: MonotonicInstant)]>([])
+        func take(_ packet: EncodedPacket, at arrival: MonotonicInstant) {
+            all.withLock { $0.append((packet.track, packet.dtsNanoseconds, arrival)) }
         }
         func restart() {}
         func end(failure: String?) {}
@@ -153,7 +153,7 @@ struct LiveTests {
         let source = LibAVPacketSource(
             InputLocation("udp://127.0.0.1:\(port)"), loops: false, logger: Logger(label: "test"))
         let sink = Arrivals()
-        let opened = Mutex<Int64?>(nil)
+        let opened = Mutex<MonotonicInstant?>(nil)
         DispatchQueue(label: "open").async {
             _ = try? source.open()
             opened.withLock { $0 = SystemClock().now }
@@ -167,9 +167,9 @@ struct LiveTests {
         let moment = try #require(opened.withLock { $0 })
         let first = try #require(packets.first)
         // Probing reads about a second of the stream.
-        #expect(first.arrival < moment - 300_000_000, "\(moment - first.arrival)")
-        let offsets = packets.filter { $0.track == .video }.map { $0.arrival - $0.time }
+        #expect(first.arrival < moment - .milliseconds(300), "\(moment - first.arrival)")
+        let offsets = packets.filter { $0.track == .video }.map { $0.arrival - .nanoseconds($0.time) }
         let (latest, earliest) = (try #require(offsets.max()), try #require(offsets.min()))
-        #expect(latest - earliest < 1_000_000_000, "\(latest - earliest)")
+        #expect(latest - earliest < .seconds(1), "\(latest - earliest)")
     }
 }

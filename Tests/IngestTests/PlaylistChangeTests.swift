@@ -134,7 +134,7 @@ struct PlaylistChangeTests {
 
         init() { restart() }
 
-        func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+        func take(_ packet: EncodedPacket, at arrival: MonotonicInstant) {
             guard packet.track == .video else { return }
             state.withLock { state in
                 if state.video.last == 0, !packet.isKeyframe { state.isDecodable = false }

@@ -18,7 +18,7 @@ struct PlaylistSectionTests {
         /// The ends in nanoseconds of the sender's time, by restarts.
         var times: [[TrackKind: Int64]] { state.withLock { $0 } }
 
-        func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+        func take(_ packet: EncodedPacket, at arrival: MonotonicInstant) {
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
             state.withLock { $0[$0.count - 1][packet.track] = max($0[$0.count - 1][packet.track] ?? end, end) }
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import TestSupport
 import Testing
 
@@ -90,7 +91,7 @@ struct PlaylistWatchTests {
             var watch = PlaylistWatch(target: .seconds(broadcast.target))
             var time = broadcast.read[3]
             while time < broadcast.listed[199] {
-                let start = Duration.seconds(broadcast.read.last(where: { $0 <= time }) ?? 0)
+                let start = MonotonicInstant.seconds(broadcast.read.last(where: { $0 <= time }) ?? 0)
                 if watch.isDue(at: .seconds(time), waitingSince: start) {
                     let end = broadcast.listed.filter { $0 <= time }.count - Int.random(in: 0...1, using: &random)
                     let head = try Self.head(max(0, end - window)..<max(1, end))
@@ -198,5 +199,16 @@ struct PlaylistWatchTests {
         // No change is listed yet, or the section has no segment yet.
         #expect(try begin(old + segment) == -1)
         #expect(try begin(old + segment + "#EXT-X-MAP:URI=\"b.mp4\"\n") == -1)
+    }
+}
+
+extension MonotonicInstant {
+    /// The moment at which a clock that began at 0 shows `seconds`.
+    fileprivate static func seconds(_ seconds: Int) -> MonotonicInstant { .zero + .seconds(seconds) }
+
+    fileprivate static func seconds(_ seconds: Double) -> MonotonicInstant { .zero + .seconds(seconds) }
+
+    fileprivate static func milliseconds(_ milliseconds: Int) -> MonotonicInstant {
+        .zero + .milliseconds(milliseconds)
     }
 }

@@ -61,7 +61,7 @@ struct SourceDecoderTests {
         var count = 0
         while let box = try demuxer.readPacket() {
             let time = Int64(count) * 3600
-            let arrival = Timestamp(nanoseconds: start * 1_000_000_000 + Int64(count) * 40_000_000)
+            let arrival = MonotonicInstant(nanoseconds: start * 1_000_000_000 + Int64(count) * 40_000_000)
             let stamp = SourceClock.Stamp(.video, dts: time, pts: time, duration: 3600)
             guard let noted = timing.note(stamp, arrival: arrival) else { continue }
             timing.advance(to: arrival)
@@ -198,7 +198,7 @@ struct SourceDecoderTests {
         var count = Int64(0)
         while let box = try demuxer.readPacket() {
             // A packet of AAC has 1024 samples.
-            let (time, arrival) = (count * 1920, Timestamp(nanoseconds: count * 21_333_333))
+            let (time, arrival) = (count * 1920, MonotonicInstant(nanoseconds: count * 21_333_333))
             let stamp = SourceClock.Stamp(.audio, dts: time, pts: time, duration: 1920)
             let noted = try #require(timing.note(stamp, arrival: arrival))
             timing.advance(to: arrival)

@@ -24,7 +24,7 @@ struct SourceTimingTests {
             monitor: monitor)
     }
 
-    private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds, in: .milliseconds) }
+    private func at<Line>(_ milliseconds: Int64) -> Instant<Line> { Instant(milliseconds, in: .milliseconds) }
 
     /// Notes packets of `tracks` every 40 ms, each when it is sent, with stamps that are `origin` behind the arrivals.
     private func note(_ tracks: [TrackKind], _ range: Range<Int64>, origin: Int64 = 0) {
@@ -115,7 +115,7 @@ struct SourceTimingTests {
         "If a source's program times change, they are aligned to whole program frames, and audio stays in sync")
     func phase() throws {
         // Ticks begin 7 ms after whole frames of our clock.
-        let line = ClockLine(origin: Timestamp(nanoseconds: 7_000_000), image: .zero, rate: 0)
+        let line = ProgramClockLine(origin: 7_000_000, image: .zero, rate: 0)
         let timing = SourceTiming(
             SourceClock(.rtmp, tracks: Self.tracks), frameRate: FrameRate(25), programTime: ProgramTime(line),
             name: "test", monitor: monitor)
@@ -147,7 +147,7 @@ struct SourceTimingTests {
 
     @Test("Audio that is played before a source's first frame is not moved in time when that frame arrives")
     func phaseOfFirstAudio() throws {
-        let line = ClockLine(origin: Timestamp(nanoseconds: 7_000_000), image: .zero, rate: 0)
+        let line = ProgramClockLine(origin: 7_000_000, image: .zero, rate: 0)
         let timing = SourceTiming(
             SourceClock(.rtmp, tracks: Self.tracks), frameRate: FrameRate(25), programTime: ProgramTime(line),
             name: "test", monitor: monitor)

@@ -213,7 +213,7 @@ struct TrackOptionsTests {
                 let packet = EncodedPacket(
                     of: track, pts: 5000 + time, dts: 5000 + time, duration: 20, isKeyframe: true,
                     payload: SharedBytes([0]))
-                let taken = timeline.take(packet, at: Timestamp(time, in: .milliseconds))
+                let taken = timeline.take(packet, at: MonotonicInstant(time, in: .milliseconds))
                 audio += taken.filter { $0.track == .audio }.map(milliseconds)
                 for frame in taken where frame.track == .video { #expect(milliseconds(frame) == time) }
             }

@@ -13,33 +13,42 @@ enum CaptureClock: Sendable, Hashable {
     /// CLOCK_REALTIME.
     case wall
 
-    /// A timestamp is assumed to come from a clock if it differs from that clock's present time by less than this, in
-    /// nanoseconds.
-    private static let near: Int64 = 30_000_000_000
+    /// A moment of CLOCK_REALTIME, whose zero is the beginning of 1970.
+    typealias WallInstant = Instant<WallLine>
+
+    /// The line of CLOCK_REALTIME.
+    enum WallLine {}
+
+    /// A timestamp is assumed to come from a clock if it differs from that clock's present time by less than this.
+    private static let near = Duration.seconds(30)
 
     /// Creates the clock whose present time is close to `stamp`; nil if `stamp` is close to neither clock's present
-    /// time. `monotonic` and `wall` are the present times, in nanoseconds.
-    init?(stamp: Duration, monotonic: Int64 = SystemClock().now, wall: Int64 = Self.wallTime) {
-        let time = stamp.inNanoseconds
-        if (monotonic &- time).magnitude < Self.near {
+    /// time. `monotonic` and `wall` are the present times.
+    init?(stamp: Timestamp, monotonic: MonotonicInstant = SystemClock().now, wall: WallInstant = Self.wallTime) {
+        if Self.isNear(stamp, monotonic) {
             self = .monotonic
-        } else if (wall &- time).magnitude < Self.near {
+        } else if Self.isNear(stamp, wall) {
             self = .wall
         } else {
             return nil
         }
     }
 
-    /// The offset that converts a timestamp to a time of CLOCK_MONOTONIC, in nanoseconds. It is computed for each
-    /// packet, because the wall clock can be set at any time.
-    func shift(monotonic: Int64 = SystemClock().now, wall: Int64 = Self.wallTime) -> Int64 {
-        self == .monotonic ? 0 : monotonic &- wall
+    private static func isNear<Line>(_ stamp: Timestamp, _ now: Instant<Line>) -> Bool {
+        let stated = Instant<Line>(nanoseconds: stamp.nanoseconds)
+        return max(stated, now) - min(stated, now) < near
     }
 
-    /// The time of CLOCK_REALTIME, in nanoseconds.
-    static var wallTime: Int64 {
+    /// The offset that converts a timestamp to a time of CLOCK_MONOTONIC. It is computed for each packet, because the
+    /// wall clock can be set at any time.
+    func shift(monotonic: MonotonicInstant = SystemClock().now, wall: WallInstant = Self.wallTime) -> Duration {
+        self == .monotonic ? .zero : .nanoseconds(monotonic.nanoseconds &- wall.nanoseconds)
+    }
+
+    /// The time of CLOCK_REALTIME.
+    static var wallTime: WallInstant {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        return WallInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 }

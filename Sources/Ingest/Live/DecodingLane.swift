@@ -97,7 +97,7 @@ final class DecodingLane {
 
     /// Decodes a frame, or a run of audio samples, if it is due at `now`. Decodes nothing if `isHeld` is set; the
     /// queue's limits apply nevertheless.
-    func step(now: Timestamp, isHeld: Bool = false) -> Progress {
+    func step(now: MonotonicInstant, isHeld: Bool = false) -> Progress {
         if let failure = fill(at: now) { return .failed(failure, isInVain: true) }
         guard !isHeld, let (_, track) = current, !track.isFinished else { return .idle }
         let isEnding = isInterrupted || !waiting.isEmpty
@@ -119,7 +119,7 @@ final class DecodingLane {
     /// Queues packets for the decoder. If the next packet has another codec configuration, makes a new decoder once the
     /// current decoder is drained. Returns the failure if a decoder cannot be made, or if a packet cannot be prepared
     /// for the decoder.
-    private func fill(at now: Timestamp) -> AVFailure? {
+    private func fill(at now: MonotonicInstant) -> AVFailure? {
         while let next = waiting.first {
             if let (coding, track) = current, coding.isSame(as: next.coding) {
                 waiting.removeFirst()
@@ -156,7 +156,7 @@ final class DecodingLane {
         return track
     }
 
-    private func queue(_ packet: LivePacket, for track: any LiveTrack, at now: Timestamp) -> AVFailure? {
+    private func queue(_ packet: LivePacket, for track: any LiveTrack, at now: MonotonicInstant) -> AVFailure? {
         do throws(AVFailure) {
             let box = try packet.box(subject: name)
             if isFull(track.decoder.queue, for: box.size, at: now) {
@@ -173,7 +173,7 @@ final class DecodingLane {
 
     /// Whether `queue` has no room for `size` more bytes while its first packet is not due yet. In that case the new
     /// packet is dropped. If the oldest packets were dropped instead, no packet would ever become due.
-    private func isFull(_ queue: CompressedQueue, for size: Int, at now: Timestamp) -> Bool {
+    private func isFull(_ queue: CompressedQueue, for size: Int, at now: MonotonicInstant) -> Bool {
         guard queue.bytes + size > queue.byteLimit, let first = queue.firstTime, timing.isPlaced else { return false }
         return !timing.isTimeToDecode(first, of: kind, now: now)
     }

@@ -18,8 +18,8 @@ struct DecodingLoad {
     }
 
     private enum State {
-        case all(since: Timestamp)
-        case keyframes(until: Timestamp)
+        case all(since: MonotonicInstant)
+        case keyframes(until: MonotonicInstant)
     }
 
     /// How long the machine must be overloaded before decoding is reduced to keyframes.
@@ -37,14 +37,14 @@ struct DecodingLoad {
     private var pause = Self.firstPause
     /// The current period without a pause of the decoding thread: when its first frame was ready, and that frame's time
     /// on the source's timeline.
-    private var busy: (since: Timestamp, from: Timestamp)?
+    private var busy: (since: MonotonicInstant, from: Timestamp)?
 
     /// Creates the state for a source, all of whose frames are decoded from `now` on.
-    init(at now: Timestamp) { state = .all(since: now) }
+    init(at now: MonotonicInstant) { state = .all(since: now) }
 
     /// Records that the decoding thread has paused until `now`, because no packet was due. Returns the switch back to
     /// all frames if it is to be made now; nil otherwise.
-    mutating func rested(at now: Timestamp) -> Action? {
+    mutating func rested(at now: MonotonicInstant) -> Action? {
         busy = nil
         if case .all(let since) = state, now - since >= Self.recovery { pause = Self.firstPause }
         return restore(at: now)
@@ -55,7 +55,7 @@ struct DecodingLoad {
     /// which is always false while only keyframes are decoded. Also returns the switch to make: to keyframes only
     /// (which needs `mayReduce`), or back to all frames; nil for none.
     mutating func decoded(
-        _ time: Timestamp, due: Timestamp?, at now: Timestamp, mayReduce: Bool = true
+        _ time: Timestamp, due: MonotonicInstant?, at now: MonotonicInstant, mayReduce: Bool = true
     ) -> (isOverdue: Bool, action: Action?) {
         guard case .all = state else { return (false, restore(at: now)) }
         guard let busy else {
@@ -71,7 +71,7 @@ struct DecodingLoad {
         return (true, .reduce(slowness: spent.inSeconds / gained.inSeconds))
     }
 
-    private mutating func restore(at now: Timestamp) -> Action? {
+    private mutating func restore(at now: MonotonicInstant) -> Action? {
         guard case .keyframes(let until) = state, now >= until else { return nil }
         (state, busy) = (.all(since: now), nil)
         return .restore

@@ -16,7 +16,7 @@ final class DecodingWatch {
     /// source are decoded at first.
     init(_ timing: SourceTiming, monitor: SourceMonitor, name: String, clock: any MonotonicClock) {
         (self.timing, self.monitor, self.name, self.clock) = (timing, monitor, name, clock)
-        load = DecodingLoad(at: Timestamp(nanoseconds: clock.now))
+        load = DecodingLoad(at: clock.now)
         restore()
     }
 
@@ -27,7 +27,7 @@ final class DecodingWatch {
         restore()
     }
 
-    private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+    private var now: MonotonicInstant { clock.now }
 
     /// Called after the decoding thread has paused, because no packet was due.
     func rest() { perform(load.rested(at: now)) }

@@ -98,7 +98,7 @@ final class LiveInput: LiveFeed {
             }
             switch monitor.read(input.demuxer, &errors, isEnding: { isRefused }) {
             case .packet(let packet):
-                let (index, arrival) = (packet.streamIndex, Timestamp(nanoseconds: clock.now))
+                let (index, arrival) = (packet.streamIndex, clock.now)
                 if let number = streams.firstIndex(where: { $0.info.index == index }) {
                     streams[number] = changed(streams[number], at: packet, &configurations)
                     place(packet, of: streams[number], arrival, &ends, into: inbox)
@@ -159,12 +159,12 @@ final class LiveInput: LiveFeed {
     /// packet of each stream, in the stream's own timestamps. A packet without a decoding time usually gets this end as
     /// its decoding time, see ``DecodingTimes/missing(pts:end:in:)``.
     private func place(
-        _ packet: PacketBox, of stream: LiveStream, _ arrival: Timestamp, _ ends: inout [Int: Int64],
+        _ packet: PacketBox, of stream: LiveStream, _ arrival: MonotonicInstant, _ ends: inout [Int: Int64],
         into inbox: PacketInbox
     ) {
         let (base, index) = (stream.info.timeBase, stream.info.index)
         guard let dts = packet.dts ?? DecodingTimes.missing(pts: packet.pts, end: ends[index], in: base) else { return }
-        let shift = stream.shift &+ TimeBase.nanoseconds.rescale(stream.clock?.shift() ?? 0, to: base)
+        let shift = stream.shift &+ base.ticks(stream.clock?.shift() ?? .zero)
         let stamp = SourceClock.Stamp(
             stream.info.kind, dts: dts &+ shift, pts: (packet.pts ?? dts) &+ shift, duration: packet.duration)
         guard let noted = inbox.timing.note(stamp, arrival: arrival) else {

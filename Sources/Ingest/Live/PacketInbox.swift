@@ -62,7 +62,7 @@ final class PacketInbox: PacketSourceSink {
     var isFull: Bool { state.withLock { $0.bytes > Self.byteLimit } }
 
     /// Receives a packet from a client, in the sender's order and with the sender's timestamps.
-    func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+    func take(_ packet: EncodedPacket, at arrival: MonotonicInstant) {
         guard wanted.contains(packet.track) else { return }
         declare(packet)
         let stamp = SourceClock.Stamp(packet.track, dts: packet.dts, pts: packet.pts, duration: packet.duration)

@@ -37,9 +37,9 @@ final class SourceDecoder {
     private static let shortestPause = Duration.seconds(10)
     /// The maximum of the time between two reopenings because of decoding failures.
     private static let longestPause = Duration.seconds(300)
-    /// When the input may next be opened again because it cannot be decoded, in nanoseconds of the clock, and the
-    /// minimum time from that reopening to the following one.
-    private var nextOpening = (from: Int64.min, pause: SourceDecoder.shortestPause)
+    /// When the input may next be opened again because it cannot be decoded, and the minimum time from that reopening
+    /// to the following one.
+    private var nextOpening = (from: MonotonicInstant.distantPast, pause: SourceDecoder.shortestPause)
 
     /// Creates a decoder of the packets that `feed` puts into `inbox`. It delivers frames in the format `video` and
     /// audio in the format `audio`; a track without a format is not decoded. `options` select and delay the audio.
@@ -93,7 +93,7 @@ final class SourceDecoder {
             // Audio is held until the program has begun, because audio is placed on the program's timeline.
             let hasBegun = sink.programTime.line != nil
             backlog.begin()
-            let now = Timestamp(nanoseconds: clock.now)
+            let now = clock.now
             let moved = [step(.audio, now: now, isHeld: !hasBegun), step(.video, now: now, isHeld: false)]
             if moved.contains(true) { continue }
             let isIdle = isInterrupted && isDelivered(audioIsHeld: !hasBegun)
@@ -164,18 +164,18 @@ final class SourceDecoder {
 
     /// Decodes a frame or a run of audio samples of the track `kind` if it is due. Returns whether something was
     /// decoded or has failed.
-    private func step(_ kind: TrackKind, now: Timestamp, isHeld: Bool) -> Bool {
+    private func step(_ kind: TrackKind, now: MonotonicInstant, isHeld: Bool) -> Bool {
         guard refusal == nil, let lane = lanes[kind] else { return false }
         switch lane.step(now: now, isHeld: isHeld) {
         case .idle: return false
-        case .advanced: if kind == leader { nextOpening = (.min, Self.shortestPause) }
+        case .advanced: if kind == leader { nextOpening = (.distantPast, Self.shortestPause) }
         case .failed(let failure, let isInVain):
             // If the input has ended, it is opened again anyway.
             if isInterrupted { return true }
             if failure.isMissingLibrary, kind == leader {
                 openAgain(after: .decoding(name, failure))
             } else if isInVain, kind == leader, clock.now >= nextOpening.from {
-                nextOpening.from = clock.now + nextOpening.pause.inNanoseconds
+                nextOpening.from = clock.now + nextOpening.pause
                 nextOpening.pause = min(nextOpening.pause * 2, Self.longestPause)
                 openAgain(after: .decoding(name, failure))
             }

@@ -9,8 +9,9 @@ internal import Synchronization
 final class PlaylistState: Sendable {
     private let next = Mutex<[InitializationAddress]>([])
     private let restarted = Atomic(false)
-    /// When the current read of a packet began, in nanoseconds of `clock`; `max` if no packet is being read.
-    private let reading = Atomic(Int64.max)
+    /// When the current read of a packet began, as the number of a ``MonotonicInstant``; its distant future if no packet
+    /// is being read.
+    private let reading = Atomic(MonotonicInstant.distantFuture.nanoseconds)
     private let watching = Mutex(Watch())
     private let clock: any MonotonicClock
 
@@ -50,10 +51,10 @@ final class PlaylistState: Sendable {
     }
 
     /// Called before a packet is read, so that ``PlaylistWatcher`` knows how long the read takes.
-    func beginRead() { reading.store(clock.now, ordering: .releasing) }
+    func beginRead() { reading.store(clock.now.nanoseconds, ordering: .releasing) }
 
     /// Called when the read of a packet has ended.
-    func endRead() { reading.store(.max, ordering: .releasing) }
+    func endRead() { reading.store(MonotonicInstant.distantFuture.nanoseconds, ordering: .releasing) }
 
     /// Watches the open playlist, whose segments last up to `target`, until ``unwatch()``. `read` reads the playlist.
     /// If the server has restarted the playlist, so that its segments are counted from a smaller number, `interrupter`
@@ -66,8 +67,8 @@ final class PlaylistState: Sendable {
             target: target, clock: clock, read: read,
             readingSince: { [weak self] in
                 guard let self else { return nil }
-                let start = reading.load(ordering: .acquiring)
-                return start == .max ? nil : Timestamp(nanoseconds: start)
+                let start = MonotonicInstant(nanoseconds: reading.load(ordering: .acquiring))
+                return start == .distantFuture ? nil : start
             },
             onRestart: { [weak self] in self?.noteRestart(inWatch: number, ending: interrupter) })
         let isCurrent = watching.withLock { watch in

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// Detects from the successive contents of a live HLS playlist that its server has started it again with smaller media
 /// sequence numbers. libavformat then waits for the next number of the earlier playlist, and reads nothing.
 ///
@@ -21,12 +23,12 @@ struct PlaylistWatch: Sendable {
     /// The state of the playlist while libavformat waits for a segment.
     private struct Wait: Sendable {
         /// The time at which the wait began.
-        let start: Duration
+        let start: MonotonicInstant
         /// The media sequence number after the playlist's last segment, when the playlist was first read during the
         /// wait.
         var end: Int64
         /// The time at which a new segment was first found in the playlist; nil as long as there is no new segment.
-        var advancedAt: Duration?
+        var advancedAt: MonotonicInstant?
     }
 
     /// The maximum duration of the playlist's segments.
@@ -34,7 +36,7 @@ struct PlaylistWatch: Sendable {
     /// The media sequence numbers that the playlist listed when its end was highest; nil before the first reading.
     private var listed: Range<Int64>?
     /// When the playlist was read last; nil if it was not read yet.
-    private var readAt: Duration?
+    private var readAt: MonotonicInstant?
     private var wait: Wait?
 
     /// Creates a watch of a playlist whose segments last up to `target`.
@@ -46,7 +48,7 @@ struct PlaylistWatch: Sendable {
 
     /// Whether the playlist must be read at `time`. `start` is the time since which a read of libavformat has been
     /// waiting; nil if no read is waiting.
-    func isDue(at time: Duration, waitingSince start: Duration?) -> Bool {
+    func isDue(at time: MonotonicInstant, waitingSince start: MonotonicInstant?) -> Bool {
         guard let readAt else { return true }
         let isLate = start.map { time - $0 >= patience } ?? false
         return time - readAt >= (isLate ? max(target, .seconds(1)) : Self.usualPause)
@@ -54,7 +56,9 @@ struct PlaylistWatch: Sendable {
 
     /// Judges the playlist `head` that was read at `time`; `head` is nil if the playlist could not be read. `start` is
     /// the time since which a read of libavformat has been waiting; nil if no read is waiting.
-    mutating func note(_ head: PlaylistHead?, at time: Duration, waitingSince start: Duration?) -> Verdict {
+    mutating func note(_ head: PlaylistHead?, at time: MonotonicInstant, waitingSince start: MonotonicInstant?)
+        -> Verdict
+    {
         readAt = time
         guard let head, let end = head.end, head.first < end else { return .continues }
         let before = listed

@@ -14,7 +14,7 @@ final class PlaylistWatcher: Sendable {
     /// Interrupts the watcher's own read of the playlist. The reading thread has an interrupter of its own.
     private let interrupter = Interrupter()
     private let read: @Sendable (Interrupter) -> PlaylistHead?
-    private let readingSince: @Sendable () -> Timestamp?
+    private let readingSince: @Sendable () -> MonotonicInstant?
     private let onRestart: @Sendable () -> Void
 
     /// Watches a playlist with this target duration. `read` reads the playlist. `readingSince` returns when the current
@@ -23,7 +23,7 @@ final class PlaylistWatcher: Sendable {
     init(
         target: Duration, clock: any MonotonicClock = SystemClock(),
         read: @escaping @Sendable (Interrupter) -> PlaylistHead?,
-        readingSince: @escaping @Sendable () -> Timestamp?, onRestart: @escaping @Sendable () -> Void
+        readingSince: @escaping @Sendable () -> MonotonicInstant?, onRestart: @escaping @Sendable () -> Void
     ) {
         state = Mutex(PlaylistWatch(target: target))
         self.clock = clock
@@ -55,12 +55,12 @@ final class PlaylistWatcher: Sendable {
     }
 
     private func look() {
-        let time = Duration.nanoseconds(clock.now)
-        let start = readingSince().map { Duration.nanoseconds($0.nanoseconds) }
+        let time = clock.now
+        let start = readingSince()
         guard state.withLock({ $0.isDue(at: time, waitingSince: start) }), !interrupter.isInterrupted else { return }
         let head = read(interrupter)
         // If libavformat's read of a packet has ended in the meantime, libavformat does not wait any more.
-        let current = readingSince().map { Duration.nanoseconds($0.nanoseconds) }
+        let current = readingSince()
         let verdict = state.withLock { $0.note(head, at: time, waitingSince: current == start ? start : nil) }
         guard verdict == .restarted, !interrupter.isInterrupted else { return }
         stop()

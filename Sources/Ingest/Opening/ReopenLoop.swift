@@ -13,8 +13,8 @@ final class ReopenLoop {
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
     private var schedule = ReopenSchedule()
-    /// When the current input was opened, in nanoseconds of `clock`; nil while no input is open.
-    private var openedAt: Int64?
+    /// When the current input was opened; nil while no input is open.
+    private var openedAt: MonotonicInstant?
     /// Whether the loop still plays the input that was opened when its source was created.
     private(set) var isFirst = true
 
@@ -42,7 +42,7 @@ final class ReopenLoop {
     }
 
     private func pause(after failure: IngestError?, _ pausing: () -> Void) {
-        let played = Duration.nanoseconds(openedAt.map { clock.now - $0 } ?? 0)
+        let played = openedAt.map { clock.now - $0 } ?? .zero
         var delay = monitor.pauseToReopen(schedule.fail(after: played))
         // Often only the connection was lost, and the sender or the server answers at once.
         if schedule.failures == 1, openedAt != nil { delay = .zero }

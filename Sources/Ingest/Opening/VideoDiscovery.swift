@@ -36,7 +36,7 @@ struct VideoDiscovery {
                 stream, threading: .slices, mostPixels: isLive ? LargestFrame.pixels : nil, subject: name)
         else { return stream }
         monitor.isDescribing = true
-        let deadline = clock.now + Self.patience.inNanoseconds
+        let deadline = clock.now + Self.patience
         var (errors, packets, bytes): (ReadErrors, [PacketBox], Int) = (ReadErrors(), [], 0)
         defer { demuxer.putBack(packets) }
         while !monitor.isStopped, clock.now < deadline, bytes < Self.byteLimit {

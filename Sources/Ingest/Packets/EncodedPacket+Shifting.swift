@@ -4,12 +4,13 @@ internal import LibAV
 internal import Media
 
 extension EncodedPacket {
-    /// Returns this packet, moved later by `shift` nanoseconds. The times inside splice information refer to the
-    /// stream's times, so they are moved by the same amount. Nil for damaged splice information.
-    func shifted(byNanoseconds shift: Int64) -> EncodedPacket? {
-        let moved = moved(by: TimeBase.nanoseconds.rescale(shift, to: timeBase))
+    /// Returns this packet, moved later by `shift`. The times inside splice information refer to the stream's times, so
+    /// they are moved by the same amount. Nil for damaged splice information.
+    func shifted(by shift: Duration) -> EncodedPacket? {
+        let moved = moved(by: timeBase.ticks(shift))
         guard description.codec == .scte35 else { return moved }
-        let ticks = TimeBase.nanoseconds.rescale(shift, to: .mpegTS)
-        return SpliceSection.shifted(payload.array, by: ticks).map { moved.carrying(SharedBytes($0)) }
+        return SpliceSection.shifted(payload.array, by: TimeBase.mpegTS.ticks(shift)).map {
+            moved.carrying(SharedBytes($0))
+        }
     }
 }

@@ -18,7 +18,7 @@ struct MovedTracks: Sendable {
     private let streams: [Int: TrackKind]
     private let wanted: Set<TrackKind>
     /// For each track, the time since which its packets have arrived only in a new stream.
-    private var since: [TrackKind: Timestamp] = [:]
+    private var since: [TrackKind: MonotonicInstant] = [:]
 
     /// Creates a detector for an input from which these `streams` are read. Tracks that are not `wanted` are ignored; a
     /// wanted track need not have a stream yet. Each track is allowed to be silent for `patience`: if whole segments
@@ -31,7 +31,7 @@ struct MovedTracks: Sendable {
     /// Records a packet of the stream `index` that was read at `arrival`. If this stream was announced only after the
     /// input was opened, `late` is its kind. Returns a track as soon as it is certain that the track has moved to this
     /// stream.
-    mutating func note(_ index: Int, late: TrackKind?, at arrival: Timestamp) -> TrackKind? {
+    mutating func note(_ index: Int, late: TrackKind?, at arrival: MonotonicInstant) -> TrackKind? {
         if let track = streams[index] { since[track] = nil }
         guard let late, wanted.contains(late) else { return nil }
         let first = since[late] ?? arrival

@@ -16,13 +16,12 @@ final class PacketInput {
     private let location: InputLocation
     /// Whether the input delivers media in real time, and is opened again when it ends.
     let isLive: Bool
-    /// The sum of the durations of all earlier rounds of a loop, in nanoseconds. It is added to the timestamps.
-    private var shift: Int64 = 0
-    /// The start and the end of the leading track in the current round of the loop, in nanoseconds of the track's own
-    /// timestamps.
-    private var (start, end): (Int64, Int64) = (.max, .min)
-    /// The end of the audio in all rounds so far, in nanoseconds.
-    private var audioEnd = Int64.min
+    /// The sum of the durations of all earlier rounds of a loop. It is added to the timestamps.
+    private var shift = Duration.zero
+    /// The start and the end of the leading track in the current round of the loop, in the track's own timestamps.
+    private var (start, end): (Timestamp, Timestamp) = (.distantFuture, .distantPast)
+    /// The end of the audio in all rounds so far.
+    private var audioEnd = Timestamp.distantPast
     /// Detects whether the tracks of a live input have moved to other streams.
     private var moved: MovedTracks
     /// Decides which video packets of the current round are left out because of the file's edit list.
@@ -30,16 +29,16 @@ final class PacketInput {
     /// Whether it was logged that frames are left out up to a keyframe.
     private var isCutLogged = false
     /// Packets that were read to find out the codecs of the tracks, with their arrival times.
-    private var peeked: [(packet: EncodedPacket, arrival: Timestamp)] = []
+    private var peeked: [(packet: EncodedPacket, arrival: MonotonicInstant)] = []
 
     /// The maximum number of packets that are read to find out the codecs of the tracks: a few seconds of media. The
     /// wait for the codec of the video has the limits of ``VideoDiscovery`` instead.
     private static let longestPeek = 500
-    /// If a read returns faster than this, in nanoseconds, the packet came from a buffer.
-    private static let shortestWait: Int64 = 3_000_000
-    /// The maximum by which the arrival time of a packet is moved back, in nanoseconds. If a packet would have to be
-    /// moved further, its arrival time is not changed.
-    private static let longestBacklog: Int64 = 30_000_000_000
+    /// If a read returns faster than this, the packet came from a buffer.
+    private static let shortestWait = Duration.milliseconds(3)
+    /// The maximum by which the arrival time of a packet is moved back. If a packet would have to be moved further, its
+    /// arrival time is not changed.
+    private static let longestBacklog = Duration.seconds(30)
 
     /// Opens `location`. Blocks until the input is open or the monitor's interrupter interrupts the call. Audio in a
     /// codec that no output can carry is decoded if `decodesOtherAudio` is set, because the program encodes its audio.
@@ -90,7 +89,7 @@ final class PacketInput {
     /// block.
     private func peek(untilKnown isAwaited: Bool) throws(IngestError) {
         let clock = SystemClock()
-        let deadline = clock.now + VideoDiscovery.patience.inNanoseconds
+        let deadline = clock.now + VideoDiscovery.patience
         var (isWaiting, bytes) = (canWait, 0)
         while !isWaiting || isAwaited && readers.contains(where: { $0.track == nil }) {
             // The codec parameters of video come only with its next keyframe, so the wait for video has the limits of
@@ -104,7 +103,7 @@ final class PacketInput {
             bytes += box.size
             let arrival = clock.now
             isWaiting = isWaiting || arrival - asked > Self.shortestWait
-            if let packet = read(box) { peeked.append((packet, Timestamp(nanoseconds: arrival))) }
+            if let packet = read(box) { peeked.append((packet, arrival)) }
         }
         if isAwaited { try judgeTracks() }
         if !canWait { backdate() }
@@ -125,10 +124,9 @@ final class PacketInput {
     private func backdate() {
         guard let last = peeked.last else { return }
         for index in peeked.indices {
-            let age = last.packet.dtsNanoseconds - peeked[index].packet.dtsNanoseconds
-            guard (0...Self.longestBacklog).contains(age) else { continue }
-            let arrival = last.arrival.nanoseconds - age
-            peeked[index].arrival = Timestamp(nanoseconds: min(peeked[index].arrival.nanoseconds, arrival))
+            let age = last.packet.sourceDts - peeked[index].packet.sourceDts
+            guard (.zero...Self.longestBacklog).contains(age) else { continue }
+            peeked[index].arrival = min(peeked[index].arrival, last.arrival - age)
         }
     }
 
@@ -175,14 +173,14 @@ final class PacketInput {
                 try rewind()
                 continue
             }
-            let arrival = Timestamp(nanoseconds: clock.now)
+            let arrival = clock.now
             try lookForMoved(box, arrival)
             if let packet = read(box) { deliver(packet, arrival, to: sink) }
         }
     }
 
     /// Throws if the packets of a track arrive in a stream that did not exist when the input was opened.
-    private func lookForMoved(_ box: PacketBox, _ arrival: Timestamp) throws(IngestError) {
+    private func lookForMoved(_ box: PacketBox, _ arrival: MonotonicInstant) throws(IngestError) {
         guard isLive else { return }
         let index = box.streamIndex
         let late = demuxer.kindOfLateStream(index, beside: moved.read)
@@ -222,7 +220,7 @@ final class PacketInput {
         }
     }
 
-    private func deliver(_ packet: EncodedPacket, _ arrival: Timestamp, to sink: any PacketSourceSink) {
+    private func deliver(_ packet: EncodedPacket, _ arrival: MonotonicInstant, to sink: any PacketSourceSink) {
         if let packet = shifted(packet) { sink.take(packet, at: arrival) }
     }
 
@@ -244,23 +242,23 @@ final class PacketInput {
     /// without video, its audio. If the audio is longer than the video, it would overlap with the audio of the next
     /// round. Nil if the packet belongs to this overlap and is dropped, and for damaged splice information.
     private func shifted(_ packet: EncodedPacket) -> EncodedPacket? {
-        let (base, packetEnd) = (packet.timeBase, packet.pts + packet.duration)
+        let packetEnd = Timestamp(packet.pts + packet.duration, in: packet.timeBase)
         if packet.track == .video || readers.allSatisfy({ $0.stream.kind == .audio }) {
-            start = min(start, packet.ptsNanoseconds)
-            end = max(end, base.rescale(packetEnd, to: .nanoseconds))
+            start = min(start, packet.sourcePts)
+            end = max(end, packetEnd)
         }
         if packet.track == .audio {
-            let half = base.rescale(packet.duration, to: .nanoseconds) / 2
-            if shift != 0, packet.ptsNanoseconds + shift < audioEnd - half { return nil }
-            audioEnd = max(audioEnd, base.rescale(packetEnd, to: .nanoseconds) + shift)
+            let half = packet.timeBase.duration(packet.duration) / 2
+            if shift != .zero, packet.sourcePts + shift < audioEnd - half { return nil }
+            audioEnd = max(audioEnd, packetEnd + shift)
         }
-        return shift == 0 ? packet : packet.shifted(byNanoseconds: shift)
+        return shift == .zero ? packet : packet.shifted(by: shift)
     }
 
     private func rewind() throws(IngestError) {
         guard end > start else { throw IngestError.empty(input: name) }
         shift += end - start
-        (start, end) = (.max, .min)
+        (start, end) = (.distantFuture, .distantPast)
         cut = EditListCut()
         do throws(AVFailure) {
             try demuxer.seekToStart()
@@ -269,4 +267,12 @@ final class PacketInput {
             throw IngestError.cannotLoop(input: name, reason: error.message)
         }
     }
+}
+
+extension EncodedPacket {
+    /// The presentation time in the timestamps of the source.
+    fileprivate var sourcePts: Timestamp { Timestamp(nanoseconds: ptsNanoseconds) }
+
+    /// The decoding time in the timestamps of the source.
+    fileprivate var sourceDts: Timestamp { Timestamp(nanoseconds: dtsNanoseconds) }
 }

@@ -46,7 +46,7 @@ package struct PacketSourceDescription: Sendable {
 package protocol PacketSourceSink: AnyObject, Sendable {
     /// Receives a packet that was read at `arrival`, in the sender's order and with the sender's timestamps. Blocks the
     /// source until the sink has room, if the source can be blocked.
-    func take(_ packet: EncodedPacket, at arrival: Timestamp)
+    func take(_ packet: EncodedPacket, at arrival: MonotonicInstant)
     /// Reports that the sender has disconnected. If packets follow, ``restart()`` is called before them.
     func interrupt()
     /// Reports that the sender restarts: the timestamps that follow are unrelated to the earlier ones.

@@ -16,8 +16,8 @@ package struct PacketSplicer: Sendable {
     private struct Input {
         var timeline: PacketTimeline
         let leading: TrackKind
-        /// The offset that is added to the input's times while it is on air, in nanoseconds.
-        var shift: Int64 = 0
+        /// The offset that is added to the input's times while it is on air.
+        var shift = Duration.zero
     }
 
     private var inputs: [Int: Input] = [:]
@@ -27,22 +27,21 @@ package struct PacketSplicer: Sendable {
     /// pending.
     package private(set) var next: Int?
     private var counts = PacketTimeline.Counts()
-    /// For each track, the decoding time and the arrival time of the newest packet on air, in nanoseconds.
-    private var newest: [TrackKind: (time: Int64, arrival: Int64)] = [:]
-    /// The end of the newest packet of each track, in nanoseconds.
-    private var ends: [TrackKind: Int64] = [:]
-    /// Presentation time at which the input on air begins, in nanoseconds: audio before this time is taken from the
-    /// previous input.
-    private var begin = Int64.min
+    /// For each track, the decoding time and the arrival time of the newest packet on air.
+    private var newest: [TrackKind: (time: ProgramInstant, arrival: MonotonicInstant)] = [:]
+    /// The end of the newest packet of each track.
+    private var ends: [TrackKind: ProgramInstant] = [:]
+    /// Presentation time at which the input on air begins: audio before this time is taken from the previous input.
+    private var begin = ProgramInstant.distantPast
     /// The number of the input that was on air before, as long as its audio from before ``begin`` can still arrive:
     /// broadcasters multiplex audio up to a second behind the video.
     package private(set) var leaving: Int?
-    /// Limits for the late audio of the previous input, in nanoseconds. `longestLag` is how late this audio is allowed
-    /// to be in media time. `freshness` is how recently the previous input must have delivered its last packet.
-    private static let (longestLag, freshness): (Int64, Int64) = (3_000_000_000, 500_000_000)
-    /// The first packet of the next input is allowed to have arrived earlier than the newest packet on air, by at most
-    /// this many nanoseconds.
-    private static let tolerance: Int64 = 100_000_000
+    /// Limits for the late audio of the previous input. `longestLag` is how late this audio is allowed to be in media
+    /// time. `freshness` is how recently the previous input must have delivered its last packet.
+    private static let (longestLag, freshness) = (Duration.seconds(3), Duration.milliseconds(500))
+    /// The first packet of the next input is allowed to have arrived earlier than the newest packet on air by less than
+    /// this.
+    private static let tolerance = Duration.milliseconds(100)
 
     /// Creates a splicer without inputs.
     package init() {}
@@ -89,13 +88,16 @@ package struct PacketSplicer: Sendable {
 
     /// Converts the times of an input's next packet to that input's timeline. Returns the packets that can now be
     /// decoded, in order.
-    package mutating func time(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
+    package mutating func time(_ packet: EncodedPacket, of index: Int, at arrival: MonotonicInstant) -> [EncodedPacket]
+    {
         inputs[index]?.timeline.take(packet, at: arrival) ?? []
     }
 
     /// Takes packets of an input that one call of ``time(_:of:at:)`` returned. Returns, in order, the packets that go
     /// on air as a result. `arrival` is when the packets arrived or are due.
-    package mutating func splice(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
+    package mutating func splice(_ packets: [EncodedPacket], of index: Int, at arrival: MonotonicInstant)
+        -> [EncodedPacket]
+    {
         guard let leading = inputs[index]?.leading else { return [] }
         // Audio in `packets` before the first keyframe is also passed on, because it plays while the keyframe is being
         // decoded.
@@ -106,16 +108,17 @@ package struct PacketSplicer: Sendable {
         }
         return packets.compactMap { packet in
             guard onAir == index || leaving == index && packet.track == .audio,
-                let placed = place(packet, of: index, shift: inputs[index]?.shift ?? 0)
+                let placed = place(packet, of: index, shift: inputs[index]?.shift ?? .zero)
             else { return nil }
-            newest[packet.track] = (placed.dtsNanoseconds, arrival.nanoseconds)
+            newest[packet.track] = (placed.programDts, arrival)
             return placed
         }
     }
 
     /// Takes the next packet of an input, which arrived at `arrival`, and returns the packets that go on air as a
     /// result, in order.
-    package mutating func take(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
+    package mutating func take(_ packet: EncodedPacket, of index: Int, at arrival: MonotonicInstant) -> [EncodedPacket]
+    {
         splice(time(packet, of: index, at: arrival), of: index, at: arrival)
     }
 
@@ -129,45 +132,44 @@ package struct PacketSplicer: Sendable {
 
     /// Whether packets that arrived at `arrival` are newer than the packets on air, or older by less than
     /// ``tolerance``. Each cut to older packets would put the program further ahead of the clock.
-    private func isCurrent(_ arrival: Timestamp) -> Bool {
-        newest.values.allSatisfy { arrival.nanoseconds - $0.arrival > -Self.tolerance }
+    private func isCurrent(_ arrival: MonotonicInstant) -> Bool {
+        newest.values.allSatisfy { $0.arrival - arrival < Self.tolerance }
     }
 
     /// Whether the newest packet on air of any track arrived less than ``freshness`` before `arrival`.
-    private func isFresh(at arrival: Timestamp) -> Bool {
-        newest.values.contains { arrival.nanoseconds - $0.arrival < Self.freshness }
+    private func isFresh(at arrival: MonotonicInstant) -> Bool {
+        newest.values.contains { arrival - $0.arrival < Self.freshness }
     }
 
-    private mutating func cut(to index: Int, at packet: EncodedPacket, _ arrival: Timestamp) {
+    private mutating func cut(to index: Int, at packet: EncodedPacket, _ arrival: MonotonicInstant) {
         leaving = onAir != index && isFresh(at: arrival) ? onAir : nil
         (onAir, next) = (index, nil)
         guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else {
             // Subtracts the time for which the input was read before it went on air, so that the program begins at 0.
-            inputs[index]?.shift = -packet.ptsNanoseconds
+            inputs[index]?.shift = .zero - packet.programPts
             return
         }
-        let passed = newest.time + max(0, arrival.nanoseconds - newest.arrival)
-        let start = max(passed, ends[packet.track] ?? .min)
-        inputs[index]?.shift = start - packet.dtsNanoseconds
-        begin = start + packet.ptsNanoseconds - packet.dtsNanoseconds
+        let passed = newest.time + max(.zero, arrival - newest.arrival)
+        let start = max(passed, ends[packet.track] ?? .distantPast)
+        inputs[index]?.shift = start - packet.programDts
+        begin = start + (packet.programPts - packet.programDts)
     }
 
     /// Returns the packet with its time in the program. Nil for damaged splice information, and for audio that the
     /// other input provides: audio before ``begin`` comes from the previous input, and later audio from the input on
     /// air.
-    private mutating func place(_ packet: EncodedPacket, of index: Int, shift: Int64) -> EncodedPacket? {
-        let base = packet.timeBase
-        let (time, half) = (packet.ptsNanoseconds + shift, base.rescale(packet.duration, to: .nanoseconds) / 2)
+    private mutating func place(_ packet: EncodedPacket, of index: Int, shift: Duration) -> EncodedPacket? {
+        let (time, duration) = (packet.programPts + shift, packet.timeBase.duration(packet.duration))
         if index == leaving {
-            guard time + half < begin else { return nil }
-        } else if packet.track == .audio, begin > .min {
-            guard time + half >= max(begin, ends[.audio] ?? .min) else { return nil }
+            guard time + duration / 2 < begin else { return nil }
+        } else if packet.track == .audio, begin > .distantPast {
+            guard time + duration / 2 >= max(begin, ends[.audio] ?? .distantPast) else { return nil }
             leaving = nil
-        } else if leaving != nil, packet.dtsNanoseconds + shift - begin > Self.longestLag {
+        } else if leaving != nil, packet.programDts + shift - begin > Self.longestLag {
             leaving = nil
         }
-        guard let placed = shift == 0 ? packet : packet.shifted(byNanoseconds: shift) else { return nil }
-        ends[packet.track] = placed.dtsNanoseconds + 2 * half
+        guard let placed = shift == .zero ? packet : packet.shifted(by: shift) else { return nil }
+        ends[packet.track] = placed.programDts + duration
         return placed
     }
 }

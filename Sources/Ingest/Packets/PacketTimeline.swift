@@ -27,18 +27,18 @@ package struct PacketTimeline: Sendable {
         package var unplaced = 0
     }
 
-    /// A packet with its times on the source's timeline, in nanoseconds.
+    /// A packet with its times on the source's timeline.
     private struct Placed {
         let packet: EncodedPacket
-        let decode: Int64
-        let time: Int64
+        let decode: Timestamp
+        let time: Timestamp
     }
 
-    /// If a track is further behind the other track than `longestLag`, in nanoseconds of media, it counts as silent. If
-    /// the times of one track jump by more than `leap`, in nanoseconds, all tracks count as restarted.
-    private static let (longestLag, leap): (Int64, Int64) = (2_000_000_000, 1_000_000_000)
-    /// The minimum time between two reports of jumps, in nanoseconds.
-    private static let jumpInterval: Int64 = 1_000_000_000
+    /// If a track's media is further behind the other track's than `longestLag`, it counts as silent. If the times of
+    /// one track jump by more than `leap`, all tracks count as restarted.
+    private static let (longestLag, leap) = (Duration.seconds(2), Duration.seconds(1))
+    /// The minimum time between two reports of jumps.
+    private static let jumpInterval = Duration.seconds(1)
 
     /// The maximum number of audio packets that are kept until the first keyframe: some 20 s.
     private static let longestPreRoll = 1000
@@ -49,14 +49,14 @@ package struct PacketTimeline: Sendable {
     package private(set) var silentTracks: Set<TrackKind> = []
     private var events: [SourceClockEvent] = []
     /// The newest time of each track since the tracks began or restarted, and the time at which they began or
-    /// restarted, in nanoseconds of media.
-    private var heard: (times: [TrackKind: Int64], since: Int64)?
-    private var jumpTold = Int64.min
+    /// restarted, on the source's timeline.
+    private var heard: (times: [TrackKind: Timestamp], since: Timestamp)?
+    private var jumpTold: MonotonicInstant?
     private var clock: SourceClock
     private let bits: Int?
     private let leading: TrackKind
-    /// The offset by which the audio is moved later than the sender's times, in nanoseconds.
-    private let audioOffset: Int64
+    /// The offset by which the audio is moved later than the sender's times.
+    private let audioOffset: Duration
     private var timeBases: [TrackKind: TimeBase] = [:]
     private var tracks: [TrackKind: (given: TrackDescription, known: TrackDescription)] = [:]
     private var samples = SampleTimes()
@@ -64,23 +64,22 @@ package struct PacketTimeline: Sendable {
     /// The newest packet of the leading track: its time in the program, and that time minus the sender's timestamp.
     /// Both are in ticks of 90 kHz.
     private var newest: (dts: Int64, later: Int64)?
-    /// The source time that corresponds to program time 0, in nanoseconds; nil before the first packet of the leading
+    /// The time on the source's timeline that corresponds to program time 0; nil before the first packet of the leading
     /// track.
-    private var zero: Int64?
+    private var zero: Timestamp?
     private var preRoll: [Placed] = []
     private var awaitsKeyframe = true
-    /// Presentation time of the keyframe with which video last began, in nanoseconds on the source's timeline: frames
-    /// that are shown earlier refer to missing frames.
-    private var begin = Int64.min
-
-    /// Decoding time of the first packet of the leading track, in nanoseconds on the source's timeline: audio that ends
-    /// earlier is dropped.
-    private var firstDecode = Int64.min
+    /// Presentation time of the keyframe with which video last began, on the source's timeline: frames that are shown
+    /// earlier refer to missing frames.
+    private var begin = Timestamp.distantPast
+    /// Decoding time of the first packet of the leading track, on the source's timeline: audio that ends earlier is
+    /// dropped.
+    private var firstDecode = Timestamp.distantPast
 
     /// Creates a timeline for the source of this description. The audio is moved later by `audioOffset`, unless the
     /// source has no video.
     package init(_ source: PacketSourceDescription, audioOffset: Duration = .zero) {
-        self.audioOffset = source.stream.leadingKind == .audio ? 0 : audioOffset.inNanoseconds
+        self.audioOffset = source.stream.leadingKind == .audio ? .zero : audioOffset
         clock = SourceClock(source.clock, tracks: [:])
         bits = source.stampBits
         leading = source.stream.leadingKind
@@ -102,9 +101,11 @@ package struct PacketTimeline: Sendable {
 
     /// Returns an event for each track that has become silent while `track`, whose newest time is `time`, continues. If
     /// `track` itself was silent, also returns the event that it has resumed.
-    private mutating func silences(_ track: TrackKind, at time: Int64) -> [SourceClockEvent] {
+    private mutating func silences(_ track: TrackKind, at time: Timestamp) -> [SourceClockEvent] {
         var found: [SourceClockEvent] = silentTracks.contains(track) ? [.resumed(track)] : []
-        if heard == nil || heard?.times[track].map({ abs(time - $0) > Self.leap }) == true { heard = ([:], time) }
+        if heard == nil || heard?.times[track].map({ max($0, time) - min($0, time) > Self.leap }) == true {
+            heard = ([:], time)
+        }
         heard?.times[track] = time
         for other in tracks.keys where other != track && other != .data && !silentTracks.contains(other) {
             let last = heard?.times[other] ?? heard?.since ?? time
@@ -115,15 +116,15 @@ package struct PacketTimeline: Sendable {
 
     /// Stores the events that an operator must know about. Changes of the mapping from the sender's clock to relay's
     /// clock are ignored, because packets are not buffered here.
-    private mutating func note(_ happened: [SourceClockEvent], at arrival: Timestamp) {
+    private mutating func note(_ happened: [SourceClockEvent], at arrival: MonotonicInstant) {
         for event in happened {
             switch event {
             case .silent(let track): silentTracks.insert(track)
             case .resumed(let track): silentTracks.remove(track)
             case .jumped, .jumpedAlone:
                 // Reports are limited in rate: if two senders use one address, there is a jump at each packet.
-                guard arrival.nanoseconds - Self.jumpInterval >= jumpTold else { continue }
-                jumpTold = arrival.nanoseconds
+                if let jumpTold, arrival - jumpTold < Self.jumpInterval { continue }
+                jumpTold = arrival
             default: continue
             }
             events.append(event)
@@ -138,7 +139,7 @@ package struct PacketTimeline: Sendable {
     }
 
     /// Takes the next packet that was read, and returns the packets that go on air as a result, in order.
-    package mutating func take(_ packet: EncodedPacket, at arrival: Timestamp) -> [EncodedPacket] {
+    package mutating func take(_ packet: EncodedPacket, at arrival: MonotonicInstant) -> [EncodedPacket] {
         if packet.track == .data { return splice(packet).map { [$0] } ?? [] }
         if timeBases[packet.track] != packet.timeBase {
             timeBases[packet.track] = packet.timeBase
@@ -150,16 +151,15 @@ package struct PacketTimeline: Sendable {
             counts.unplaced += 1
             return []
         }
-        note(noted.events + silences(packet.track, at: noted.decodeTime.nanoseconds), at: arrival)
-        let shift = packet.track == .audio ? audioOffset : 0
-        let placed = Placed(
-            packet: packet, decode: noted.decodeTime.nanoseconds &+ shift, time: noted.time.nanoseconds &+ shift)
+        note(noted.events + silences(packet.track, at: noted.decodeTime), at: arrival)
+        let shift = packet.track == .audio ? audioOffset : .zero
+        let placed = Placed(packet: packet, decode: noted.decodeTime + shift, time: noted.time + shift)
         if packet.track == .video, !admits(placed) {
             counts.undecodableFrames += 1
             return []
         }
         guard let zero else { return start(with: placed) }
-        if packet.track == .audio, audioOffset < 0, !reachesProgram(placed) { return [] }
+        if packet.track == .audio, audioOffset < .zero, !reachesProgram(placed) { return [] }
         return [renamed(placed, from: zero)]
     }
 
@@ -188,10 +188,10 @@ package struct PacketTimeline: Sendable {
     }
 
     private func reachesProgram(_ audio: Placed) -> Bool {
-        audio.time + audio.packet.timeBase.rescale(audio.packet.duration, to: .nanoseconds) >= firstDecode
+        audio.time + audio.packet.timeBase.duration(audio.packet.duration) >= firstDecode
     }
 
-    private mutating func renamed(_ placed: Placed, from zero: Int64) -> EncodedPacket {
+    private mutating func renamed(_ placed: Placed, from zero: Timestamp) -> EncodedPacket {
         let packet = placed.packet
         let track = known(packet.description)
         let base = track.timeBase
@@ -203,12 +203,12 @@ package struct PacketTimeline: Sendable {
             if off <= packet.timeBase.rescale(1, to: base, rounding: .up) { duration = Int64(track.frameLength) }
             dts = samples.place(placed.decode - zero, roundedTo: packet.timeBase, rate: base, lasting: duration)
         } else {
-            dts = TimeBase.nanoseconds.rescale(placed.decode - zero, to: base)
+            dts = base.ticks(placed.decode - zero)
         }
-        let delay = TimeBase.nanoseconds.rescale(placed.time - placed.decode, to: base)
+        let delay = base.ticks(placed.time - placed.decode)
         if packet.track == leading {
             let (time, stamp) = (
-                TimeBase.nanoseconds.rescale(placed.time - zero, to: .mpegTS),
+                TimeBase.mpegTS.ticks(placed.time - zero),
                 packet.timeBase.rescale(packet.pts, to: .mpegTS)
             )
             newest = (base.rescale(dts, to: .mpegTS), time &- stamp)
@@ -269,10 +269,10 @@ struct SampleTimes {
     /// The end of the previous packet, in samples.
     private var end: Int64?
 
-    /// Returns the time, in samples, of a packet whose timestamp `nanoseconds` was rounded to `tick`.
-    mutating func place(_ nanoseconds: Int64, roundedTo tick: TimeBase, rate: TimeBase, lasting samples: Int64) -> Int64
-    {
-        let time = position(nanoseconds, tick, rate)
+    /// Returns the time, in samples, of a packet that comes `time` after the start of the program, by a timestamp that
+    /// was rounded to `tick`.
+    mutating func place(_ time: Duration, roundedTo tick: TimeBase, rate: TimeBase, lasting samples: Int64) -> Int64 {
+        let time = position(time.inNanoseconds, tick, rate)
         end = samples > 0 ? time + samples : nil
         return time
     }

@@ -4,8 +4,7 @@ internal import Media
 
 /// Decides whether enough is known about a publisher to put its stream on air.
 ///
-/// This is a value without a clock of its own; times are in nanoseconds of a monotonic clock. Each new track restarts
-/// the time limits.
+/// This is a value without a clock of its own. Each new track restarts the time limits.
 struct PublisherWait {
     /// What to do now.
     enum Decision: Equatable {
@@ -13,24 +12,22 @@ struct PublisherWait {
         case known
         /// Decide again when more is known of the tracks or the publisher is gone, and at the given time, if there is
         /// one.
-        case wait(until: Int64?)
+        case wait(until: MonotonicInstant?)
         /// The publisher lacks the needed track. Decide again when more is known of the tracks or the publisher is
         /// gone: this publisher can still send the track, or another publisher can come. Returned once for each
         /// publisher.
         case useless
     }
 
-    /// The time limit for a track that the sender did not announce, and for the measurement of the frame rate, in
-    /// nanoseconds.
-    private static let usualPatience: Int64 = 1_000_000_000
-    /// The time limit for a track that the sender announced, in nanoseconds: the packets of such a track come many
-    /// times a second.
-    private static let announcedPatience: Int64 = 2_000_000_000
-    /// The time limit for a keyframe while other frames come, in nanoseconds: the longest usual GOP, and a margin.
-    private static let keyframePatience: Int64 = 12_000_000_000
+    /// The time limit for a track that the sender did not announce, and for the measurement of the frame rate.
+    private static let usualPatience = Duration.seconds(1)
+    /// The time limit for a track that the sender announced: the packets of such a track come many times a second.
+    private static let announcedPatience = Duration.seconds(2)
+    /// The time limit for a keyframe while other frames come: the longest usual GOP, and a margin.
+    private static let keyframePatience = Duration.seconds(12)
 
     private let needed: TrackKind?
-    private var since: Int64?
+    private var since: MonotonicInstant?
     private var knownTracks = 0
     /// Whether the present publisher was found to lack the needed track.
     private(set) var isUseless = false
@@ -48,7 +45,7 @@ struct PublisherWait {
     }
 
     /// Decides at `now` about the publisher whose messages `reader` has read.
-    mutating func decide(on reader: RTMPPacketReader, at now: Int64) -> Decision {
+    mutating func decide(on reader: RTMPPacketReader, at now: MonotonicInstant) -> Decision {
         let tracks = reader.stream.tracks.count
         guard tracks > 0 else { return .wait(until: nil) }
         let start = tracks == knownTracks ? since ?? now : now
@@ -62,7 +59,7 @@ struct PublisherWait {
         return isUseless ? .wait(until: nil) : .useless
     }
 
-    private static func patience(with reader: RTMPPacketReader) -> Int64 {
+    private static func patience(with reader: RTMPPacketReader) -> Duration {
         if reader.awaitsKeyframe { return keyframePatience }
         return reader.announcesMissingTrack ? announcedPatience : usualPatience
     }

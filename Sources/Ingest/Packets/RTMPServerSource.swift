@@ -19,7 +19,7 @@ package final class RTMPServerSource: PacketSource {
         /// How many of the reader's complaints were logged.
         var toldComplaints = 0
         /// Packets that arrived before ``start(into:)``.
-        var pending: [(packet: EncodedPacket, arrival: Timestamp)] = []
+        var pending: [(packet: EncodedPacket, arrival: MonotonicInstant)] = []
         var pendingBytes = 0
         var sink: (any PacketSourceSink)?
         var registration: RTMPServer.Registration?
@@ -94,7 +94,8 @@ package final class RTMPServerSource: PacketSource {
                     "the publisher lacks a track that this input needs; waiting for it, or for the next publisher",
                     metadata: ["input": "\(url)"])
             case .wait(until: nil): changed.wait()
-            case .wait(until: let limit?): _ = changed.wait(timeout: .now() + .nanoseconds(Int(limit - now)))
+            case .wait(until: let limit?):
+                _ = changed.wait(timeout: .now() + .nanoseconds(Int((limit - now).inNanoseconds)))
             }
         }
     }
@@ -142,7 +143,7 @@ extension RTMPServerSource: RTMPStreamReceiver {
     }
 
     package func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage) {
-        let arrival = Timestamp(nanoseconds: clock.now)
+        let arrival = clock.now
         let complaints = state.withLock { state in
             guard state.publication === publication, !state.isStopped else { return [String]() }
             let before = state.sink == nil ? state.reader : nil
@@ -183,7 +184,7 @@ extension RTMPServerSource: RTMPStreamReceiver {
 }
 
 extension RTMPServerSource.State {
-    fileprivate mutating func hand(on packet: EncodedPacket, _ arrival: Timestamp, limit: Int) {
+    fileprivate mutating func hand(on packet: EncodedPacket, _ arrival: MonotonicInstant, limit: Int) {
         status.packetsRead += 1
         if let sink { return sink.take(packet, at: arrival) }
         // Packets of a publisher that lacks the needed track are not kept until that track comes.

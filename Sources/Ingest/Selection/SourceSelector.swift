@@ -95,19 +95,19 @@ package struct SourceSelector: Sendable {
     /// counts as the latest time.
     package enum Event: Sendable, Hashable {
         /// The channel begins.
-        case started(at: Timestamp)
+        case started(at: MonotonicInstant)
         /// The source was opened: its transport is connected.
-        case connected(Int, at: Timestamp)
+        case connected(Int, at: MonotonicInstant)
         /// The source ended, failed, or could not be opened. The caller tries to open the source again until the
         /// selector closes it.
-        case lost(Int, at: Timestamp)
+        case lost(Int, at: MonotonicInstant)
         /// The source has video. The caller reports each frame or, while not all frames are decoded, each packet.
-        case video(Int, at: Timestamp)
+        case video(Int, at: MonotonicInstant)
         /// Whether the source on air is wanted. Until the first such event, it counts as wanted.
-        case wanted(Bool, at: Timestamp)
+        case wanted(Bool, at: MonotonicInstant)
         /// Time has passed. The caller reports this at ``SourceSelector/nextDeadline``, and can also report it at any
         /// other time.
-        case tick(at: Timestamp)
+        case tick(at: MonotonicInstant)
     }
 
     /// A step for the caller to take. The caller must carry actions out in order.
@@ -123,14 +123,14 @@ package struct SourceSelector: Sendable {
     }
 
     private struct Source {
-        var openedAt: Int64?
+        var openedAt: MonotonicInstant?
         var decoding = Decoding.all
         /// Whether the source was lost or could not be opened since it was last opened or last had video.
         var hasFailed = false
-        var lastVideo: Int64?
-        /// When the current period of video began, in nanoseconds of the monotonic clock; nil without video. A loss of
-        /// the source, or an interruption as long as the timeout, ends the period.
-        var liveSince: Int64?
+        var lastVideo: MonotonicInstant?
+        /// When the current period of video began; nil without video. A loss of the source, or an interruption as long
+        /// as the timeout, ends the period.
+        var liveSince: MonotonicInstant?
     }
 
     /// How long a source must be healthy before the other sources are closed, if `returnAfter` is nil.
@@ -142,11 +142,11 @@ package struct SourceSelector: Sendable {
     /// are not wanted.
     package private(set) var onAir: OnAir?
 
-    private let timeout: Int64
-    private let healthy: Int64
+    private let timeout: Duration
+    private let healthy: Duration
     private var sources: [Source]
-    private var startedAt: Int64?
-    private var now: Int64 = .min
+    private var startedAt: MonotonicInstant?
+    private var now = MonotonicInstant.distantPast
     private var isWanted = true
     /// Whether all sources are closed because they are not wanted.
     private var isAsleep = false
@@ -154,8 +154,8 @@ package struct SourceSelector: Sendable {
     /// Creates a selector of `count` sources, at least 1.
     package init(count: Int, options: Options = Options()) {
         self.options = options
-        timeout = max(1, options.timeout.inNanoseconds)
-        healthy = max(0, (options.returnAfter ?? Self.healthyTime).inNanoseconds)
+        timeout = max(.nanoseconds(1), options.timeout)
+        healthy = max(.zero, options.returnAfter ?? Self.healthyTime)
         sources = Array(repeating: Source(), count: max(1, count))
     }
 
@@ -168,8 +168,7 @@ package struct SourceSelector: Sendable {
         switch event {
         case .started(let moment):
             guard startedAt == nil else { return [] }
-            now = moment.nanoseconds
-            startedAt = now
+            (now, startedAt) = (moment, moment)
             return openAtStart()
         case .connected(let source, let moment):
             guard move(to: moment), isOpen(source) else { return [] }
@@ -193,24 +192,24 @@ package struct SourceSelector: Sendable {
 
     /// The next time at which the state can change without another event; nil if there is no such time. The caller
     /// reports a tick at that time or later.
-    package var nextDeadline: Timestamp? {
+    package var nextDeadline: MonotonicInstant? {
         guard let startedAt else { return nil }
         var moments = sources.flatMap { source in
-            [source.lastVideo, source.openedAt].compactMap { $0.map { $0 &+ timeout } }
+            [source.lastVideo, source.openedAt].compactMap { $0.map { $0 + timeout } }
         }
-        moments.append(startedAt &+ timeout)
-        return moments.filter { $0 > now }.min().map { Timestamp(nanoseconds: $0) }
+        moments.append(startedAt + timeout)
+        return moments.filter { $0 > now }.min()
     }
 }
 
 extension SourceSelector {
     /// Advances the selector's time, and ends the period of video of each source whose video has stopped. Returns false
     /// before ``Event/started(at:)``.
-    private mutating func move(to moment: Timestamp) -> Bool {
+    private mutating func move(to moment: MonotonicInstant) -> Bool {
         guard startedAt != nil else { return false }
-        now = max(now, moment.nanoseconds)
+        now = max(now, moment)
         for index in sources.indices {
-            guard let last = sources[index].lastVideo, now &- last >= timeout else { continue }
+            guard let last = sources[index].lastVideo, now - last >= timeout else { continue }
             sources[index].liveSince = nil
         }
         return true
@@ -275,7 +274,7 @@ extension SourceSelector {
         let best = sources.firstIndex { $0.liveSince != nil }
         switch onAir {
         case nil:
-            let isOverdue = now &- (startedAt ?? now) >= timeout
+            let isOverdue = now - (startedAt ?? now) >= timeout
             if let best, best == 0 || isOverdue { return (.source(best), .start) }
             return isOverdue && options.hasSlate ? (.slate, .start) : nil
         case .slate:
@@ -284,7 +283,7 @@ extension SourceSelector {
             guard sources[current].liveSince == nil else { return recovered(before: current) }
             let loss: Reason = sources[current].hasFailed ? .disconnected : .noVideo
             if let best { return (.source(best), loss) }
-            guard options.hasSlate, now &- (sources[current].lastVideo ?? now) >= timeout else { return nil }
+            guard options.hasSlate, now - (sources[current].lastVideo ?? now) >= timeout else { return nil }
             return (.slate, loss)
         }
     }
@@ -301,7 +300,7 @@ extension SourceSelector {
     /// source that has just frozen would become healthy as time passes.
     private func isHealthy(_ source: Source) -> Bool {
         guard let since = source.liveSince, let last = source.lastVideo else { return false }
-        return last &- since >= healthy
+        return last - since >= healthy
     }
 
     private mutating func switchOver(to next: OnAir, _ reason: Reason) -> [Action] {
@@ -329,7 +328,7 @@ extension SourceSelector {
             let next = sources.firstIndex(where: { $0.openedAt == nil }), next > 0
         {
             let before = sources[next - 1]
-            let waited = now &- max(before.openedAt ?? now, before.lastVideo ?? .min)
+            let waited = now - max(before.openedAt ?? now, before.lastVideo ?? .distantPast)
             guard before.hasFailed || waited >= timeout else { break }
             actions.append(open(next))
         }

@@ -121,7 +121,7 @@ package final class StandbySource: Sendable {
             let (failure, error) = play(turn)
             // A file that is played once is not opened again after its end.
             guard isWanted(turn), !state.withLock({ $0.report.isOver }) else { return }
-            let delay = schedule.fail(after: .nanoseconds(clock.now - began))
+            let delay = schedule.fail(after: clock.now - began)
             update(turn) { state in
                 state.source = nil
                 state.report.failures += 1
@@ -176,9 +176,9 @@ package final class StandbySource: Sendable {
     }
 
     private func pause(_ delay: Duration, _ turn: Int) {
-        let end = SystemClock().now + delay.inNanoseconds
-        while isWanted(turn), case let left = end - SystemClock().now, left > 0 {
-            _ = changed.wait(timeout: .now() + .nanoseconds(Int(left)))
+        let end = SystemClock().now + delay
+        while isWanted(turn), case let left = end - SystemClock().now, left > .zero {
+            _ = changed.wait(timeout: .now() + .nanoseconds(Int(left.inNanoseconds)))
         }
     }
 }

@@ -77,7 +77,7 @@ final class LiveAudioTrack {
 
     /// Sets up the resampler so that the first sample of the next run is placed where the servo requires.
     private func follow(
-        _ place: SourceTiming.AudioPlace, _ line: ClockLine, time: Timestamp, duration: Duration
+        _ place: SourceTiming.AudioPlace, _ line: ProgramClockLine, time: Timestamp, duration: Duration
     ) throws(AVFailure) {
         let isFirst = servo.position == nil
         let correction = servo.correct(

@@ -17,7 +17,9 @@ struct EditListCutTests {
         var packets: [EncodedPacket] { state.withLock { $0.packets } }
         var isOver: Bool { state.withLock { $0.isOver } }
 
-        func take(_ packet: EncodedPacket, at arrival: Timestamp) { state.withLock { $0.packets.append(packet) } }
+        func take(_ packet: EncodedPacket, at arrival: MonotonicInstant) {
+            state.withLock { $0.packets.append(packet) }
+        }
         func interrupt() {}
         func restart() {}
         func end(failure: String?) { state.withLock { $0.isOver = true } }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Detection of tracks that move to other streams")
 struct MovedTracksTests {
-    private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds, in: .milliseconds) }
+    private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(milliseconds, in: .milliseconds) }
 
     @Test("A track counts as moved to a new stream if its packets have arrived only in that stream for 3 s")
     func moved() {

@@ -70,7 +70,7 @@ struct PacketSplicerTests {
         stride(from: range.lowerBound, to: range.upperBound, by: 40).flatMap { time in
             sources.flatMap { index in
                 senders[index].packets(at: time).flatMap {
-                    splicer.take($0, of: index, at: Timestamp(nanoseconds: time * 1_000_000))
+                    splicer.take($0, of: index, at: MonotonicInstant(nanoseconds: time * 1_000_000))
                 }
             }
         }
@@ -150,10 +150,10 @@ struct PacketSplicerTests {
         splicer.show(1)
         _ = run(3600..<4000, &splicer, from: [1])
         let keyframe = senders[1].packets(at: 4000).filter { $0.track == .video }
-        var packets = keyframe.flatMap { splicer.take($0, of: 1, at: Timestamp(nanoseconds: 4_000_000_000)) }
+        var packets = keyframe.flatMap { splicer.take($0, of: 1, at: MonotonicInstant(nanoseconds: 4_000_000_000)) }
         // The packets that the lost input still had in its buffers.
         packets += senders[0].packets(at: 2000).flatMap {
-            splicer.take($0, of: 0, at: Timestamp(nanoseconds: 4_010_000_000))
+            splicer.take($0, of: 0, at: MonotonicInstant(nanoseconds: 4_010_000_000))
         }
         packets += run(4040..<6000, &splicer, from: [0, 1])
         #expect(splicer.onAir == 1 && !packets.isEmpty && packets.allSatisfy { mark($0) == 1 })
@@ -174,7 +174,7 @@ struct PacketSplicerTests {
             // Two seconds that probing had read, before other packets of that input arrive.
             for early in stride(from: time - 2000, to: time, by: 40) {
                 for packet in senders[0].packets(at: early) {
-                    _ = splicer.take(packet, of: 0, at: Timestamp(nanoseconds: early * 1_000_000))
+                    _ = splicer.take(packet, of: 0, at: MonotonicInstant(nanoseconds: early * 1_000_000))
                 }
             }
             let packets = run(time..<time + 4000, &splicer, from: [0, 1])
@@ -194,7 +194,7 @@ struct PacketSplicerTests {
         splicer.show(0)
         // The input's next keyframe arrives late, which must have no effect.
         let late = senders[0].packets(at: 1400).flatMap {
-            splicer.take($0, of: 0, at: Timestamp(nanoseconds: 1_777_000_000))
+            splicer.take($0, of: 0, at: MonotonicInstant(nanoseconds: 1_777_000_000))
         }
         let after = run(1440..<4000, &splicer, from: [0, 1])
         let packets = before + late + after
@@ -256,7 +256,7 @@ struct PacketSplicerTests {
             let stamp = (time - 40 + senders[index].offset) * 90
             let packet = EncodedPacket(
                 of: track, pts: stamp, dts: stamp, duration: 0, isKeyframe: true, payload: SharedBytes(section))
-            let taken = splicer.take(packet, of: index, at: Timestamp(nanoseconds: time * 1_000_000))
+            let taken = splicer.take(packet, of: index, at: MonotonicInstant(nanoseconds: time * 1_000_000))
             let bytes = try #require(taken.first?.payload.array)
             #expect(taken.count == 1 && taken[0].dtsNanoseconds == frame.dtsNanoseconds)
             let adjustment = bytes[5..<9].reduce(Int64(bytes[4] & 1)) { $0 << 8 | Int64($1) }

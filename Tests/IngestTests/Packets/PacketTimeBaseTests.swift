@@ -39,7 +39,7 @@ import Testing
         for number in 0..<50_000 {
             let exact = Double(number) * 1024 / 44.1
             let stamp = Int64(isNearest ? exact.rounded() : exact.rounded(.down))
-            let taken = timeline.take(packet(audio, stamp), at: Timestamp(nanoseconds: stamp * 1_000_000))
+            let taken = timeline.take(packet(audio, stamp), at: MonotonicInstant(nanoseconds: stamp * 1_000_000))
             let placed = try #require(taken.first)
             #expect(placed.timeBase == TimeBase(1, 44_100) && placed.duration == 1024)
             // The packet's time never differs from the stamp by more than the rounding error and one sample.
@@ -57,7 +57,7 @@ import Testing
         for (number, stamp) in stamps.enumerated() {
             let placed = timeline.take(
                 packet(video, stamp.0, pts: stamp.1, isKeyframe: number == 0),
-                at: Timestamp(nanoseconds: stamp.0 * 1_000_000))
+                at: MonotonicInstant(nanoseconds: stamp.0 * 1_000_000))
             #expect(placed.map(\.timeBase) == [.mpegTS])
             #expect(placed.map(\.pts) == [(stamp.1 - 5067) * 90] && placed.map(\.dts) == [(stamp.0 - 5067) * 90])
         }
@@ -76,7 +76,7 @@ import Testing
         var timeline = timeline()
         _ = timeline.take(packet(video, 0), at: .zero)
         let times = [0, 23, 46, 300, 323].compactMap { stamp in
-            timeline.take(packet(audio, stamp), at: Timestamp(nanoseconds: stamp * 1_000_000)).first?.pts
+            timeline.take(packet(audio, stamp), at: MonotonicInstant(nanoseconds: stamp * 1_000_000)).first?.pts
         }
         #expect(times.count == 5 && abs(times[3] - 13_230) <= 1 && times[4] == times[3] + 1024)
     }

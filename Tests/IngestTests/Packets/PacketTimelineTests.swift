@@ -53,7 +53,7 @@ import Testing
 
     /// The packets that go on air as a result of `packets`, which all arrive at once.
     private func take(_ packets: [EncodedPacket], by timeline: inout PacketTimeline) -> [EncodedPacket] {
-        packets.flatMap { timeline.take($0, at: Timestamp(nanoseconds: 0)) }
+        packets.flatMap { timeline.take($0, at: MonotonicInstant(nanoseconds: 0)) }
     }
 
     @Test("Time 0 is the presentation of the first keyframe, and earlier frames and audio are dropped")
@@ -98,7 +98,7 @@ import Testing
         var told: [SourceClockEvent] = []
         func run(_ times: Range<Int64>, hasVideo: Bool, later: Int64 = 0) {
             for time in stride(from: times.lowerBound, to: times.upperBound, by: 20) {
-                let arrival = Timestamp(nanoseconds: time * 1_000_000)
+                let arrival = MonotonicInstant(nanoseconds: time * 1_000_000)
                 if hasVideo, time % 40 == 0 {
                     _ = timeline.take(frame(time + later, isKeyframe: time % 1000 == 0), at: arrival)
                 }
@@ -121,7 +121,7 @@ import Testing
         // A sender that returns begins with its video.
         run(20_000..<20_500, hasVideo: true, later: 100_000)
         let video = frame(120_500, isKeyframe: true)
-        _ = timeline.take(video, at: Timestamp(nanoseconds: 30_000_000_000))
+        _ = timeline.take(video, at: MonotonicInstant(nanoseconds: 30_000_000_000))
         run(30_300..<32_000, hasVideo: true, later: 90_200)
         told += timeline.takeEvents()
         #expect(!told.dropFirst(3).contains { if case .silent = $0 { true } else { false } }, "\(told)")

@@ -19,8 +19,6 @@ import Testing
         clip = try CodedClip(video: "libx264", audio: "aac", options: ["-bf", "0"], in: directory.path)
     }
 
-    private static let second: Int64 = 1_000_000_000
-
     private func video(_ body: [UInt8], at time: UInt32 = 0) throws -> RTMPPublishedMessage {
         RTMPPublishedMessage(timestamp: time, content: .video(try #require(try FLVVideo(body: body[...]))))
     }
@@ -69,9 +67,9 @@ import Testing
         let announced = metadata(["videocodecid": 7, "audiocodecid": 10, "framerate": 25])
         let reader = reader(of: try [announced, configuration()] + frames(0..<25))
         var wait = PublisherWait(for: .video)
-        #expect(wait.decide(on: reader, at: 5) == .wait(until: 5 + 2 * Self.second))
-        #expect(wait.decide(on: reader, at: 4 + 2 * Self.second) == .wait(until: 5 + 2 * Self.second))
-        #expect(wait.decide(on: reader, at: 5 + 2 * Self.second) == .known)
+        #expect(wait.decide(on: reader, at: 5) == .wait(until: 2_000_000_005))
+        #expect(wait.decide(on: reader, at: 2_000_000_004) == .wait(until: 2_000_000_005))
+        #expect(wait.decide(on: reader, at: 2_000_000_005) == .known)
     }
 
     @Test("A publisher with audio of an unknown codec goes on air after 2 s")
@@ -80,8 +78,8 @@ import Testing
         let unknown = RTMPPublishedMessage(timestamp: 0, content: .unsupported("audio codec Speex"))
         let reader = reader(of: try [announced, configuration(), unknown] + frames(0..<2))
         var wait = PublisherWait(for: nil)
-        #expect(wait.decide(on: reader, at: 0) == .wait(until: 2 * Self.second))
-        #expect(wait.decide(on: reader, at: 2 * Self.second) == .known)
+        #expect(wait.decide(on: reader, at: 0) == .wait(until: 2_000_000_000))
+        #expect(wait.decide(on: reader, at: 2_000_000_000) == .known)
     }
 
     @Test("A publisher whose video has an unknown codec goes on air after 2 s, if audio alone is accepted")
@@ -89,30 +87,30 @@ import Testing
         let unknown = RTMPPublishedMessage(timestamp: 0, content: .unsupported("video codec 2"))
         let reader = reader(of: try [metadata(["videocodecid": 2, "audiocodecid": 10]), unknown] + audio())
         var wait = PublisherWait(for: nil)
-        #expect(wait.decide(on: reader, at: 0) == .wait(until: 2 * Self.second))
-        #expect(wait.decide(on: reader, at: 2 * Self.second) == .known)
+        #expect(wait.decide(on: reader, at: 0) == .wait(until: 2_000_000_000))
+        #expect(wait.decide(on: reader, at: 2_000_000_000) == .known)
     }
 
     @Test("If a publisher sends frames without a keyframe, relay waits up to 12 s for a keyframe")
     func withoutKeyframe() throws {
         let reader = reader(of: try audio() + [configuration()] + frames(1..<20))
         var wait = PublisherWait(for: .video)
-        #expect(wait.decide(on: reader, at: 0) == .wait(until: 12 * Self.second))
+        #expect(wait.decide(on: reader, at: 0) == .wait(until: 12_000_000_000))
     }
 
     @Test("If video is required, a publisher of audio alone is reported once, and its late video is still accepted")
     func audioAlone() throws {
         let alone = reader(of: try audio())
         var wait = PublisherWait(for: .video)
-        #expect(wait.decide(on: alone, at: 0) == .wait(until: Self.second))
-        #expect(wait.decide(on: alone, at: Self.second) == .useless)
-        #expect(wait.decide(on: alone, at: 9 * Self.second) == .wait(until: nil) && wait.isUseless)
+        #expect(wait.decide(on: alone, at: 0) == .wait(until: 1_000_000_000))
+        #expect(wait.decide(on: alone, at: 1_000_000_000) == .useless)
+        #expect(wait.decide(on: alone, at: 9_000_000_000) == .wait(until: nil) && wait.isUseless)
         let late = reader(of: try audio() + [metadata(["framerate": 25]), configuration()] + frames(0..<1))
-        #expect(wait.decide(on: late, at: 10 * Self.second) == .known)
+        #expect(wait.decide(on: late, at: 10_000_000_000) == .known)
         // If audio alone is accepted, the publisher goes on air.
         var other = PublisherWait(for: nil)
         _ = other.decide(on: alone, at: 0)
-        #expect(other.decide(on: alone, at: Self.second) == .known)
+        #expect(other.decide(on: alone, at: 1_000_000_000) == .known)
     }
 
     @Test("If audio is required, a publisher of video alone is reported as useless")
@@ -120,18 +118,18 @@ import Testing
         let reader = reader(
             of: try [metadata(["videocodecid": 7, "framerate": 25]), configuration()] + frames(0..<1))
         var wait = PublisherWait(for: .audio)
-        #expect(wait.decide(on: reader, at: 0) == .wait(until: Self.second))
-        #expect(wait.decide(on: reader, at: Self.second) == .useless)
+        #expect(wait.decide(on: reader, at: 0) == .wait(until: 1_000_000_000))
+        #expect(wait.decide(on: reader, at: 1_000_000_000) == .useless)
     }
 
     @Test("If a publisher leaves within a second, relay waits for the next without limit, and then the full time")
     func gone() throws {
         var wait = PublisherWait(for: nil)
         let first = reader(of: try audio())
-        #expect(wait.decide(on: first, at: 0) == .wait(until: Self.second))
+        #expect(wait.decide(on: first, at: 0) == .wait(until: 1_000_000_000))
         wait.restart()
-        #expect(wait.decide(on: RTMPPacketReader(), at: Self.second) == .wait(until: nil))
-        #expect(wait.decide(on: first, at: 50 * Self.second) == .wait(until: 51 * Self.second))
+        #expect(wait.decide(on: RTMPPacketReader(), at: 1_000_000_000) == .wait(until: nil))
+        #expect(wait.decide(on: first, at: 50_000_000_000) == .wait(until: 51_000_000_000))
     }
 
     @Test("If no frame rate is announced, 12 frame intervals are measured, for a second at most")
@@ -139,8 +137,8 @@ import Testing
         let head = try [metadata(["videocodecid": 7]), configuration()]
         let short = reader(of: try head + frames(0..<12))
         var wait = PublisherWait(for: .video)
-        #expect(wait.decide(on: short, at: 0) == .wait(until: Self.second))
-        #expect(wait.decide(on: short, at: Self.second) == .known)
+        #expect(wait.decide(on: short, at: 0) == .wait(until: 1_000_000_000))
+        #expect(wait.decide(on: short, at: 1_000_000_000) == .known)
         let long = reader(of: try head + frames(0..<13))
         wait.restart()
         #expect(wait.decide(on: long, at: 0) == .known)

@@ -45,7 +45,7 @@ struct SourceSelectorRandomTests {
             tell(.started(at: .zero))
         }
 
-        var moment: Timestamp { Timestamp(nanoseconds: now * 1_000_000) }
+        var moment: MonotonicInstant { MonotonicInstant(nanoseconds: now * 1_000_000) }
         var timeout: Int64 { options.timeout.inNanoseconds / 1_000_000 }
 
         mutating func tell(_ event: SourceSelector.Event) {

@@ -20,11 +20,13 @@ struct SourceSelectorTests {
             note(selector.handle(.started(at: .zero)))
         }
 
-        var moment: Timestamp { Timestamp(nanoseconds: now * 1_000_000) }
+        var moment: MonotonicInstant { MonotonicInstant(nanoseconds: now * 1_000_000) }
 
         mutating func note(_ done: [SourceSelector.Action]) { actions += done.map { (now, $0) } }
 
-        mutating func handle(_ event: (Timestamp) -> SourceSelector.Event) { note(selector.handle(event(moment))) }
+        mutating func handle(_ event: (MonotonicInstant) -> SourceSelector.Event) {
+            note(selector.handle(event(moment)))
+        }
 
         /// Advances the clock, while these sources have a frame every 40 ms.
         mutating func pass(_ milliseconds: Int64, video: Set<Int> = []) {
