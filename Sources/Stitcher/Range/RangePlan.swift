@@ -20,10 +20,11 @@ struct RangePlan {
 
     /// Creates a plan for the media that was on air from `start` to `end` (milliseconds since 1970). If `isExact` is
     /// set, the result contains nothing before or after that range. All `sources` overlap with the range and are in
-    /// order of time. If `program` (in nanoseconds) is given, the result instead contains the frames that begin within
-    /// this range of program times.
+    /// order of time. If `program` is given, the result instead contains the frames that begin within this range of
+    /// program times.
     init(
-        _ sources: [StitchSource], from start: Int64, to end: Int64, isExact: Bool, program: Range<Int64>? = nil
+        _ sources: [StitchSource], from start: Int64, to end: Int64, isExact: Bool,
+        program: Range<ProgramInstant>? = nil
     ) throws(ClipFailure) {
         guard let first = sources.first, let last = sources.last else {
             throw ClipFailure("There are no recordings of that time.")
@@ -69,7 +70,7 @@ struct RangePlan {
     /// The start of the range in ticks since the first frame of the first file, and the end of the range in ticks since
     /// the first frame of the last file.
     private static func wanted(
-        _ first: StitchSource, _ last: StitchSource, _ start: Int64, _ end: Int64, _ program: Range<Int64>?
+        _ first: StitchSource, _ last: StitchSource, _ start: Int64, _ end: Int64, _ program: Range<ProgramInstant>?
     ) -> (start: Int64, end: Int64) {
         let base = first.video.timeBase
         if let program, let low = first.ticks(atProgram: program.lowerBound),

@@ -36,8 +36,8 @@ struct RangeTimeline {
     /// The maximum distance, in samples, between the audio of two files that counts as a rounding error and not as a
     /// gap.
     private static let rounding: Int64 = 2
-    /// How much the files of two runs are allowed to overlap according to the wall clock, in milliseconds.
-    private static let clockTolerance: Int64 = 2000
+    /// How much the files of two runs are allowed to overlap according to the wall clock.
+    private static let clockTolerance = Duration.seconds(2)
 
     /// The timeline of `sources`, which are in order of time and have the same coding.
     init(_ sources: [StitchSource]) throws(ClipFailure) {
@@ -81,13 +81,13 @@ struct RangeTimeline {
     private static func missingFrames(_ before: StitchSource, _ after: StitchSource) throws(ClipFailure) -> Int64 {
         let frames = after.video.rate.timeBase
         if let one = before.position, let other = after.position, one.run == other.run {
-            let end = one.programStart + before.video.timeBase.rescale(before.video.end, to: .nanoseconds)
-            let missing = TimeBase.nanoseconds.rescale(other.programStart - end, to: frames)
+            let end = one.programStart + before.video.timeBase.duration(before.video.end)
+            let missing = frames.ticks(other.programStart - end)
             guard missing >= 0 else { throw overlap(before, after) }
             return missing
         }
         let apart = after.start - before.endTime
-        guard apart >= -clockTolerance else { throw overlap(before, after) }
+        guard apart >= -clockTolerance.inMilliseconds else { throw overlap(before, after) }
         return max(0, TimeBase.milliseconds.rescale(apart, to: frames))
     }
 

@@ -2,7 +2,7 @@
 
 internal import Archive
 internal import MP4
-internal import Media
+package import Media
 
 /// A range of recordings of one channel. The result contains everything that was on air in this range, each frame at
 /// the time at which it was on air.
@@ -13,12 +13,12 @@ package struct RecordedRange: Sendable {
     package var range: Range<Int64>
     /// Whether frames at the ends are re-encoded, so that the result is not longer than requested.
     package var isExact: Bool
-    /// The range of program times, in nanoseconds, in which the requested frames begin; nil if the wall clock selects
-    /// the frames.
-    package var program: Range<Int64>?
+    /// The range of program times in which the requested frames begin; nil if the wall clock selects the frames.
+    package var program: Range<ProgramInstant>?
 
     package init(
-        files: [(path: String, name: String)], range: Range<Int64>, isExact: Bool = true, program: Range<Int64>? = nil
+        files: [(path: String, name: String)], range: Range<Int64>, isExact: Bool = true,
+        program: Range<ProgramInstant>? = nil
     ) {
         (self.files, self.range, self.isExact, self.program) = (files, range, isExact, program)
     }

@@ -53,22 +53,22 @@ extension StitchSource {
     var packets: [IndexedSample] { audio?.packets ?? [] }
     var audioBase: TimeBase { audio?.timeBase ?? TimeBase(1, 48_000) }
 
-    /// The maximum rounding error of times, in nanoseconds: one millisecond, the unit of times in RTMP and FLV.
-    private static let programRounding: Int64 = 1_000_000
+    /// The maximum rounding error of times: one millisecond, the unit of times in RTMP and FLV.
+    private static let programRounding = Duration.milliseconds(1)
 
-    /// Converts the program time `time`, in nanoseconds, to ticks since the first frame. Because of rounding errors, a
+    /// Converts the program time `time` to ticks since the first frame. Because of rounding errors, a
     /// frame at `time` can have a slightly earlier tick; the result is the earliest tick that the frame can have. Nil
     /// for a file that does not contain its position in the program.
-    func ticks(atProgram time: Int64) -> Int64? {
-        position.map {
-            TimeBase.nanoseconds.rescale(
-                time - Self.programRounding - $0.programStart, to: video.timeBase, rounding: .up)
+    func ticks(atProgram time: ProgramInstant) -> Int64? {
+        position.map { position in
+            let distance = time - Self.programRounding - position.programStart
+            return TimeBase.nanoseconds.rescale(distance.inNanoseconds, to: video.timeBase, rounding: .up)
         }
     }
 
-    /// Whether a frame of the file begins within `program`, a range of program times in nanoseconds. Also true if the
-    /// file does not contain its position in the program.
-    func hasFrame(within program: Range<Int64>) -> Bool {
+    /// Whether a frame of the file begins within `program`, a range of program times. Also true if the file does not
+    /// contain its position in the program.
+    func hasFrame(within program: Range<ProgramInstant>) -> Bool {
         guard let low = ticks(atProgram: program.lowerBound), let high = ticks(atProgram: program.upperBound) else {
             return true
         }
@@ -88,7 +88,7 @@ extension StitchSource {
     func distance(from before: StitchSource) -> Int64? {
         guard isTrimmed, before.isTrimmed, let start = position, let other = before.position, start.run == other.run
         else { return nil }
-        return TimeBase.nanoseconds.rescale(start.programStart - other.programStart, to: video.timeBase)
+        return video.timeBase.ticks(start.programStart - other.programStart)
     }
 
     /// Returns `sources`, but removes from each file the samples that the previous file also contains. Together, the

@@ -353,8 +353,8 @@ extension StitchJob {
         guard plan.clips.count > 1 else { return [] }
         return zip(plan.clips, request.clips).map { planned, clip in
             Chapter(
-                start: plan.video.frameRate.timeBase.rescale(Int64(planned.place), to: .nanoseconds)
-                    + move(of: planned.source).inNanoseconds,
+                start: Timestamp(Int64(planned.place), in: plan.video.frameRate.timeBase)
+                    + move(of: planned.source),
                 title: clip.title ?? Self.name(of: clip.path))
         }
     }
@@ -376,7 +376,7 @@ extension StitchJob {
         var samples: [IndexedSample] = []
         for chapter in chapters {
             let text = SharedBytes(ChapterTrack.sample(chapter))
-            let start = TimeBase.nanoseconds.rescale(chapter.start, to: ticks)
+            let start = ticks.ticks(chapter.start - .zero)
             samples.append(
                 IndexedSample(
                     dts: start, pts: start, duration: 1, offset: try file.append(text), size: Int64(text.count),

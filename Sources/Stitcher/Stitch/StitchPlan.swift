@@ -178,8 +178,8 @@ package struct StitchPlan: Sendable {
     /// The time at which the first frame of `clip` was on air; nil if the request does not contain it.
     private static func airtime(of clip: Clip, _ clips: [StitchClip], _ sources: [StitchSource]) -> Duration? {
         let (source, first) = (sources[clip.source], clip.frames.lowerBound)
-        let distance = source.video.timeBase.rescale(source.time(first) - source.time(0), to: .nanoseconds)
-        return clips[clip.source].airtime.map { $0 + .nanoseconds(distance) }
+        let distance = source.video.timeBase.duration(source.time(first) - source.time(0))
+        return clips[clip.source].airtime.map { $0 + distance }
     }
 
     /// A pause between two frames is reported if it is longer than this duration.

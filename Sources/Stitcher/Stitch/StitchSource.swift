@@ -151,8 +151,8 @@ package struct StitchSource: Sendable {
     func isFollowed(by next: StitchSource) -> Bool {
         if isStream(before: next) { return true }
         guard let one = position, let other = next.position, one.run == other.run else { return false }
-        let end = one.programStart + duration.inNanoseconds
-        return abs(end - other.programStart) < video.rate.timeBase.rescale(1, to: .nanoseconds) / 2
+        let end = one.programStart + duration
+        return max(end - other.programStart, other.programStart - end) < video.rate.timeBase.duration(1) / 2
     }
 
     /// Whether `next` continues this transport stream, which was cut into files: the timestamps continue, and the
