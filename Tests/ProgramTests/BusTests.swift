@@ -30,8 +30,10 @@ private final class Screen: ProgramSink {
 
 /// Maps a source's timestamps to the machine's clock unchanged.
 private final class PlainTimes: SourceTimes {
-    func advance(to moment: Timestamp) {}
-    func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? { time }
+    func advance(to moment: MonotonicInstant) {}
+    func due(_ time: Timestamp, of track: TrackKind) -> MonotonicInstant? {
+        MonotonicInstant(nanoseconds: time.nanoseconds)
+    }
     func stretch(of track: TrackKind) -> Double { 0 }
 }
 
@@ -179,12 +181,12 @@ struct BusTests {
         bus.add(feed)
         bus.show(Scene(video: .still(still(8)), audio: nil))
         let (rate, storage, clock) = (self.rate, Self.storage(4), self.clock)
-        let seen = Mutex<[Int64: Timestamp?]>([:])
+        let seen = Mutex<[Int64: MonotonicInstant?]>([:])
         let deliver = { @Sendable (pts: Int64) in
             feed.deliver(VideoFrame(pts: pts, timeBase: rate.timeBase, width: 4, height: 2, storage: storage))
         }
         let look = { @Sendable (index: Int64) in
-            seen.withLock { $0[index] = feed.newestVideo(at: Timestamp(nanoseconds: clock.now)) }
+            seen.withLock { $0[index] = feed.newestVideo(at: clock.now) }
         }
         screen.at.withLock { at in
             at[5] = {
@@ -196,7 +198,7 @@ struct BusTests {
         }
         _ = try program(frames: 12).run()
         #expect(seen.withLock { $0[7] } == .some(nil))
-        #expect(seen.withLock { $0[10] } == .some(rate.start(of: 9)))
+        #expect(seen.withLock { $0[10] } == .some(MonotonicInstant(9, in: rate.timeBase)))
     }
 
     @Test("If a program falls behind, its sources do not count as lost, because their own times decide")
@@ -218,11 +220,11 @@ struct BusTests {
             at[8] = {
                 clock.advance(by: .seconds(3))
                 feed.deliver(VideoFrame(pts: 20, timeBase: rate.timeBase, width: 4, height: 2, storage: storage))
-                let now = Timestamp(nanoseconds: clock.now)
+                let now = clock.now
                 standstill.withLock { $0 = feed.newestVideo(at: now).map { now - $0 } }
             }
             at[7] = {
-                let now = Timestamp(nanoseconds: clock.now)
+                let now = clock.now
                 age.withLock { $0 = feed.newestVideo(at: now).map { now - $0 } }
             }
         }

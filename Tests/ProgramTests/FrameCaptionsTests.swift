@@ -28,7 +28,7 @@ import Testing
         var shown: [UInt8] = []
         for index in 0..<Int64(rate.numerator) {
             for number in 0..<60
-            where rate.frame(at: Timestamp(Int64(number), in: TimeBase(1, 60))) == FrameIndex(index) {
+            where rate.frame(at: ProgramInstant(Int64(number), in: TimeBase(1, 60))) == FrameIndex(index) {
                 store.add(frame(number), at: FrameIndex(index))
             }
             shown += store.choose(for: FrameIndex(index))?.captions ?? []
@@ -45,11 +45,12 @@ import Testing
     func live() {
         let rate = FrameRate(60)
         var frames = LiveFrames(frameRate: rate)
-        let line = ClockLine(origin: .zero, image: .zero, rate: 0)
-        let due = { (frame: VideoFrame) in Optional(Timestamp(frame.pts, in: frame.timeBase)) }
+        let line = ProgramClockLine(origin: .zero, image: .zero, rate: 0)
+        let due = { (frame: VideoFrame) in Optional(MonotonicInstant(frame.pts, in: frame.timeBase)) }
         for number in 0..<6 { frames.add(frame(number), limit: 4) }
         // Two were pushed out, and two more are too late when the program begins.
-        #expect(frames.firstMoment(after: rate.start(of: 4) - .milliseconds(20), due: due) == rate.start(of: 4))
+        let fourth = MonotonicInstant(4, in: rate.timeBase)
+        #expect(frames.firstMoment(after: fourth - .milliseconds(20), due: due) == fourth)
         let first = frames.choose(for: 3, on: line, due: due)
         #expect(first?.frame.captions == [0, 1, 2, 1, 1, 2, 2, 1, 2, 3, 1, 2] && first?.newlyDue == nil)
         #expect(frames.choose(for: 4, on: line, due: due)?.frame.captions == [4, 1, 2])
@@ -62,8 +63,8 @@ import Testing
     @Test("Captions of a frame that is shown early, for lack of another frame, appear when the frame is due")
     func early() {
         var frames = LiveFrames(frameRate: FrameRate(60))
-        let line = ClockLine(origin: .zero, image: .zero, rate: 0)
-        let due = { (frame: VideoFrame) in Optional(Timestamp(frame.pts, in: frame.timeBase)) }
+        let line = ProgramClockLine(origin: .zero, image: .zero, rate: 0)
+        let due = { (frame: VideoFrame) in Optional(MonotonicInstant(frame.pts, in: frame.timeBase)) }
         frames.add(frame(5), limit: 4)
         #expect(frames.choose(for: 0, on: line, due: due)?.frame.captions == [])
         #expect(frames.choose(for: 5, on: line, due: due)?.frame.captions == [5, 1, 2])

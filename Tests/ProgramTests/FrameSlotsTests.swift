@@ -13,7 +13,7 @@ struct FrameSlotsTests {
         _ times: [Int64], _ frameRate: FrameRate = FrameRate(25)
     ) -> (frames: [Int64?], repeated: Int, dropped: Int) {
         var slots = FrameSlots(frameRate: frameRate)
-        let frames = times.map { slots.take(Timestamp(nanoseconds: $0 * 1000))?.number }
+        let frames = times.map { slots.take(ProgramInstant(nanoseconds: $0 * 1000))?.number }
         return (frames, slots.repeated, slots.dropped)
     }
 
@@ -55,7 +55,7 @@ struct FrameSlotsTests {
             // The timestamp is rounded to milliseconds, after a jitter of half a millisecond was added.
             let stamp = (due + Int64.random(in: -500_000...500_000, using: &random)) / 1_000_000 * 1_000_000
             let before = slots.repeated + slots.dropped
-            let slot = slots.take(Timestamp(nanoseconds: stamp))
+            let slot = slots.take(ProgramInstant(nanoseconds: stamp))
             if slots.repeated + slots.dropped > before { slips.append(index) }
             guard let slot else { continue }
             let off = due - rate.start(of: slot).nanoseconds
@@ -81,7 +81,7 @@ struct FrameSlotsTests {
             for index in Int64(0)..<300 {
                 let due = source.timeBase.rescale(index, to: TimeBase.nanoseconds) + shift * 1_000_000
                 let stamp = (due + 500_000) / 1_000_000 * 1_000_000
-                guard let slot = slots.take(Timestamp(nanoseconds: stamp)) else { continue }
+                guard let slot = slots.take(ProgramInstant(nanoseconds: stamp)) else { continue }
                 furthest = max(furthest, (due - program.start(of: slot).nanoseconds).magnitude)
             }
             // A frame may be 53 % of a program frame away from its slot; the rounding of a timestamp is added.
@@ -94,9 +94,9 @@ struct FrameSlotsTests {
         var slots = FrameSlots(frameRate: FrameRate(25))
         slots.isReference = true
         let times = [0] + (1..<100).map { index in Int64(index) * 40_000 + 35_000 }
-        for time in times { _ = slots.take(Timestamp(nanoseconds: time * 1000)) }
+        for time in times { _ = slots.take(ProgramInstant(nanoseconds: time * 1000)) }
         #expect(slots.repeated + slots.dropped == 0)
-        let later = slots.take(Timestamp(nanoseconds: 4_080_000_000))
+        let later = slots.take(ProgramInstant(nanoseconds: 4_080_000_000))
         #expect(later == 102)
     }
 
@@ -115,7 +115,7 @@ struct FrameSlotsTests {
         var slots = FrameSlots(frameRate: FrameRate(25))
         _ = slots.take(.zero)
         slots.restart()
-        let slot = slots.take(Timestamp(nanoseconds: 10_000_000_000))
+        let slot = slots.take(ProgramInstant(nanoseconds: 10_000_000_000))
         #expect(slot == 250)
         #expect(slots.repeated == 0)
     }
@@ -125,9 +125,9 @@ struct FrameSlotsTests {
     @Test("The frames of a new reference source are shown in the nearest program frames from the first one on")
     func newReference() {
         var slots = FrameSlots(frameRate: FrameRate(25))
-        for index in 0..<10 { _ = slots.take(Timestamp(nanoseconds: (Int64(index) * 100 - 90) * 400_000)) }
+        for index in 0..<10 { _ = slots.take(ProgramInstant(nanoseconds: (Int64(index) * 100 - 90) * 400_000)) }
         slots.isReference = true
-        let taken = (10..<13).map { slots.take(Timestamp(nanoseconds: (Int64($0) * 100 - 45) * 400_000))?.number }
+        let taken = (10..<13).map { slots.take(ProgramInstant(nanoseconds: (Int64($0) * 100 - 45) * 400_000))?.number }
         #expect(taken == [10, 11, 12])
     }
 }

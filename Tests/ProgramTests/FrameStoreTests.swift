@@ -19,7 +19,7 @@ struct FrameStoreTests {
     private func show(_ times: [Int64], at rate: FrameRate, frames: Int64) -> (shown: [Int64?], store: FrameStore) {
         var store = FrameStore()
         for time in times {
-            store.add(frame(time), at: rate.frame(at: Timestamp(time, in: .milliseconds)))
+            store.add(frame(time), at: rate.frame(at: ProgramInstant(time, in: .milliseconds)))
         }
         let shown = (0..<frames).map { store.choose(for: FrameIndex($0))?.pts }
         return (shown, store)

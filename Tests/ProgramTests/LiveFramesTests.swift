@@ -12,11 +12,11 @@ import Testing
     }
     private let rate = FrameRate(50)
 
-    private func due(_ frame: VideoFrame) -> Timestamp? { Timestamp(frame.pts, in: frame.timeBase) }
+    private func due(_ frame: VideoFrame) -> MonotonicInstant? { MonotonicInstant(frame.pts, in: frame.timeBase) }
 
     /// Returns when a program begins if it waits for its first frame at time 0, and the newest of `count` frames has
     /// arrived.
-    private func beginning(_ count: Int64) -> Timestamp? {
+    private func beginning(_ count: Int64) -> MonotonicInstant? {
         var frames = LiveFrames(frameRate: rate)
         for number in 0..<count {
             let frame = VideoFrame(
@@ -28,25 +28,25 @@ import Testing
 
     @Test("A program begins with a live frame that is due late enough for its audio to be decoded")
     func notice() {
-        #expect(beginning(20) == rate.start(of: 5))
+        #expect(beginning(20) == MonotonicInstant(5, in: rate.timeBase))
     }
 
     @Test(
         "If a live source has little buffer, the program begins with a frame in the middle of the queue",
         arguments: [2, 3, 4, 5])
     func direct(count: Int64) {
-        #expect(beginning(count) == rate.start(of: FrameIndex(count / 2)))
+        #expect(beginning(count) == MonotonicInstant(count / 2, in: rate.timeBase))
     }
 
     /// Shows 60 program frames while frames of `source` arrive just in time, except those in `missing`. Returns the
     /// number of repeated frames, and of late ones among them.
     private func counts(source: Int32, missing: Range<Int64> = 0..<0) -> (repeated: Int, late: Int) {
         var frames = LiveFrames(frameRate: rate)
-        let line = ClockLine(origin: .zero, image: .zero, rate: 0)
+        let line = ProgramClockLine(origin: .zero, image: .zero, rate: 0)
         var next: Int64 = 0
         for index in 0..<60 {
             let end = rate.start(of: FrameIndex(Int64(index) + 1))
-            while Timestamp(next, in: TimeBase(1, source)) < end {
+            while ProgramInstant(next, in: TimeBase(1, source)) < end {
                 let frame = VideoFrame(
                     pts: next, timeBase: TimeBase(1, source), width: 2, height: 2, storage: Self.storage)
                 if !missing.contains(next) { frames.add(frame, limit: 100) }

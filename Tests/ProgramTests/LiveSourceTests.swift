@@ -10,7 +10,7 @@ import Testing
 /// A live source whose clock differs from ours by `rate`, and whose frames and audio arrive in time on a manual clock.
 private final class ManualLiveSource: SourceTimes, MonotonicClock {
     struct State {
-        var now: Int64 = 0
+        var now = MonotonicInstant.zero
         var delivered: Int64 = 0
         var step: Duration = .zero
     }
@@ -28,18 +28,18 @@ private final class ManualLiveSource: SourceTimes, MonotonicClock {
         (self.frameRate, self.rate, self.phase) = (frameRate, rate, phase)
     }
 
-    var now: Int64 { state.withLock { $0.now } }
+    var now: MonotonicInstant { state.withLock { $0.now } }
 
-    func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? {
+    func due(_ time: Timestamp, of track: TrackKind) -> MonotonicInstant? {
         let stretch = Int64((Double(time.nanoseconds) * -rate).rounded())
-        return Timestamp(nanoseconds: time.nanoseconds + stretch) + phase + state.withLock { $0.step }
+        return MonotonicInstant(nanoseconds: time.nanoseconds + stretch) + phase + state.withLock { $0.step }
     }
     func stretch(of track: TrackKind) -> Double { -rate }
-    func advance(to moment: Timestamp) {}
+    func advance(to moment: MonotonicInstant) {}
 
     /// Delivers the frames that are due up to 200 ms after `deadline`, and advances the clock to `deadline`.
-    func sleep(until deadline: Int64) {
-        deliver(until: deadline + 200_000_000)
+    func sleep(until deadline: MonotonicInstant) {
+        deliver(until: deadline + .milliseconds(200))
         state.withLock { $0.now = max($0.now, deadline) }
     }
 
@@ -47,11 +47,11 @@ private final class ManualLiveSource: SourceTimes, MonotonicClock {
         VideoFrame(pts: pts, timeBase: frameRate.timeBase, width: 2, height: 2, storage: Self.storage)
     }
 
-    func deliver(until moment: Int64) {
+    func deliver(until moment: MonotonicInstant) {
         while true {
             let next = state.withLock { $0.delivered }
-            let time = frameRate.start(of: FrameIndex(next))
-            guard let due = due(time, of: .video), due.nanoseconds <= moment else {
+            let time = Timestamp(next, in: frameRate.timeBase)
+            guard let due = due(time, of: .video), due <= moment else {
                 feed.withLock { $0 }?.markCaughtUp()
                 return
             }
@@ -74,11 +74,11 @@ private final class BacklogSource: SourceTimes, MonotonicClock {
 
     init(frames count: Int64, newestDue: Duration) { (self.count, self.newestDue) = (count, newestDue) }
 
-    var now: Int64 {
+    var now: MonotonicInstant {
         deliver()
-        return 0
+        return .zero
     }
-    func sleep(until deadline: Int64) {}
+    func sleep(until deadline: MonotonicInstant) {}
 
     func deliver() {
         guard let feed = feed.withLock({ $0 }) else { return }
@@ -94,11 +94,11 @@ private final class BacklogSource: SourceTimes, MonotonicClock {
         state.withLock { $0 = (pts + 1, false) }
     }
 
-    func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? {
-        time + newestDue - TimeBase(1, 25).duration(count - 1)
+    func due(_ time: Timestamp, of track: TrackKind) -> MonotonicInstant? {
+        MonotonicInstant(nanoseconds: time.nanoseconds) + newestDue - TimeBase(1, 25).duration(count - 1)
     }
     func stretch(of track: TrackKind) -> Double { 0 }
-    func advance(to moment: Timestamp) {}
+    func advance(to moment: MonotonicInstant) {}
 }
 
 /// Records which frames of the source went on air.
@@ -116,7 +116,7 @@ struct LiveSourceTests {
             pacing: .live(frameRate: source.frameRate), frameRate: programRate, audio: .program, clock: source)
         source.feed.withLock { $0 = feed }
         feed.attach(source)
-        source.deliver(until: 200_000_000)
+        source.deliver(until: .zero + .milliseconds(200))
         let log = FrameLog()
         let program = Program(
             frameRate: programRate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, videoFeed: feed,
@@ -144,7 +144,7 @@ struct LiveSourceTests {
             pacing: .live(frameRate: FrameRate(25)), frameRate: FrameRate(25), audio: .program, clock: video)
         video.feed.withLock { $0 = feed }
         feed.attach(video)
-        video.deliver(until: 200_000_000)
+        video.deliver(until: .zero + .milliseconds(200))
         let audio = SourceFeed(
             pacing: .live(frameRate: nil), frameRate: FrameRate(25), audio: .program, leads: leads, clock: video)
         audio.attach(ManualLiveSource(frameRate: FrameRate(25), rate: rate))
@@ -153,7 +153,7 @@ struct LiveSourceTests {
             audioFeed: audio, sink: FrameLog(), clock: video, logger: Logger(label: "test"))
         _ = try program.run()
         video.feed.withLock { $0 = nil }
-        return Double(video.now) / 1e9
+        return Double(video.now.nanoseconds) / 1e9
     }
 
     @Test(
@@ -189,7 +189,7 @@ struct LiveSourceTests {
         source.deliver()
         let start = feed.waitForFirstFrame(while: { true })
         source.feed.withLock { $0 = nil }
-        #expect(start == Timestamp.zero + .milliseconds(120))
+        #expect(start == .zero + .milliseconds(120))
     }
 
     @Test("While a live source's decoder catches up, a frame that is decoded just after it was due is still shown")
@@ -198,7 +198,7 @@ struct LiveSourceTests {
         let feed = SourceFeed(
             pacing: .live(frameRate: FrameRate(25)), frameRate: FrameRate(25), audio: .program, clock: source)
         feed.attach(source)
-        feed.follow(ClockLine(origin: .zero, image: .zero, rate: 0))
+        feed.follow(ProgramClockLine(origin: .zero, image: .zero, rate: 0))
         source.feed.withLock { $0 = feed }
         feed.markBehind()
         feed.deliver(source.frame(0))
@@ -211,7 +211,7 @@ struct LiveSourceTests {
         #expect(feed.frame(for: 3)?.frame.pts == 2)
         feed.markBehind()
         feed.deliver(source.frame(3))
-        source.state.withLock { $0.now = 400_000_000 }
+        source.state.withLock { $0.now = .zero + .milliseconds(400) }
         // The program does not wait for ever for a decoder that never finishes.
         #expect(feed.frame(for: 4)?.frame.pts == 3)
         source.feed.withLock { $0 = nil }
@@ -222,11 +222,11 @@ struct LiveSourceTests {
         let (source, rate) = (ManualLiveSource(frameRate: FrameRate(60)), FrameRate(30))
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: source)
         feed.attach(source)
-        feed.follow(ClockLine(origin: .zero, image: .zero, rate: 0))
+        feed.follow(ProgramClockLine(origin: .zero, image: .zero, rate: 0))
         source.feed.withLock { $0 = feed }
         for index in Int64(0)..<90 {
-            let moment = rate.start(of: FrameIndex(index)).nanoseconds
-            source.deliver(until: moment + 1_000_000_000)
+            let moment = MonotonicInstant(index, in: rate.timeBase)
+            source.deliver(until: moment + .seconds(1))
             source.state.withLock { $0.now = moment }
             let shown = try #require(feed.frame(for: FrameIndex(index))).frame.pts
             #expect(abs(shown - 2 * index) <= 1, "frame \(index)")
@@ -242,11 +242,11 @@ struct LiveSourceTests {
             frames.add(
                 VideoFrame(pts: pts, timeBase: TimeBase(1, 25), width: 2, height: 2, storage: storage), limit: 100)
         }
-        let line = ClockLine(origin: .zero, image: .zero, rate: 0)
+        let line = ProgramClockLine(origin: .zero, image: .zero, rate: 0)
         var step = Duration.zero
         func shown(at index: Int64) -> Int64? {
             let choice = frames.choose(for: FrameIndex(index), on: line) {
-                Timestamp($0.pts, in: $0.timeBase) + step
+                MonotonicInstant($0.pts, in: $0.timeBase) + step
             }
             return choice?.frame.pts
         }

@@ -13,10 +13,10 @@ import Testing
 private final class StoppingSink: ProgramSink {
     private let clock: ManualClock
     private let stop: (index: Int64, time: Duration)
-    private let begun = Mutex<[Int64]>([])
+    private let begun = Mutex<[MonotonicInstant]>([])
 
-    /// The time of each frame, in nanoseconds.
-    var times: [Int64] { begun.withLock { $0 } }
+    /// The time of each frame.
+    var times: [MonotonicInstant] { begun.withLock { $0 } }
 
     /// Creates a sink that blocks its thread for `time` at frame `index`.
     init(clock: ManualClock, stopping index: Int64, for time: Duration) {
@@ -34,11 +34,11 @@ private final class StoppingSink: ProgramSink {
 @Suite("The pace of a program", .timeLimit(.minutes(2)))
 struct PaceTests {
     private let rate = FrameRate(25)
-    private let frame: Int64 = 40_000_000
+    private let frame = Duration.milliseconds(40)
 
     /// Returns the times at which a program of `count` frames from a file shows each frame, if its thread is blocked
     /// for `time` at frame 50.
-    private func run(_ count: Int64, stoppingFor time: Duration, log: CollectedLog) throws -> [Int64] {
+    private func run(_ count: Int64, stoppingFor time: Duration, log: CollectedLog) throws -> [MonotonicInstant] {
         let clock = ManualClock()
         let source = SourceFeed(pacing: .waits, frameRate: rate, audio: .program, clock: clock)
         let sink = StoppingSink(clock: clock, stopping: 50, for: time)
@@ -68,8 +68,8 @@ struct PaceTests {
         let shortest = try #require(gaps.min())
         #expect(shortest >= frame * 4 / 5)
         // Each frame makes up for 8 ms.
-        #expect(times[1000] > 1000 * frame + 7_000_000_000)
-        #expect(times[1999] == 1999 * frame)
+        #expect(times[1000] > .zero + frame * 1000 + .seconds(7))
+        #expect(times[1999] == .zero + frame * 1999)
         let warnings = log.lines(containing: "more than 1 s behind")
         #expect(warnings.count == 1 && warnings.first?.contains("stood still for 15.0 s") == true)
         #expect(log.lines(containing: "encoder").isEmpty)
@@ -80,8 +80,8 @@ struct PaceTests {
     func shortStop() throws {
         let log = CollectedLog(from: .notice)
         let times = try run(100, stoppingFor: .milliseconds(400), log: log)
-        #expect(times[51..<60].allSatisfy { $0 == 50 * frame + 400_000_000 })
-        #expect(times[99] == 99 * frame && log.lines.isEmpty)
+        #expect(times[51..<60].allSatisfy { $0 == .zero + frame * 50 + .milliseconds(400) })
+        #expect(times[99] == .zero + frame * 99 && log.lines.isEmpty)
     }
 
     @Test(

@@ -17,7 +17,7 @@ import Testing
 
     init() { feed = SourceFeed(pacing: .paced, frameRate: rate, audio: .program, clock: clock) }
 
-    private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+    private var now: MonotonicInstant { clock.now }
     private var hasVideo: Bool { feed.newestVideo(at: now) == now }
 
     private func deliver(frames: Range<Int64>) {

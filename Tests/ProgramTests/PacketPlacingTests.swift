@@ -28,7 +28,7 @@ struct PacketPlacingTests {
     func drift() {
         var placing = PacketPlacing()
         // The clocks differ by 100 ppm.
-        let placed = (0..<Int64(5000)).map { placing.place(frame($0), target: 1_000_000_000 + $0 * 4000) }
+        let placed = (0..<Int64(5000)).map { placing.place(frame($0), target: .nanoseconds(1_000_000_000 + $0 * 4000)) }
         #expect(steps(Array(placed.prefix(1200))) == [3600])
         #expect(steps(placed).isSubset(of: [3600, 3601]))
         let end = placed[4999].dtsNanoseconds - frame(4999).dtsNanoseconds
@@ -39,9 +39,9 @@ struct PacketPlacingTests {
     @Test("If copied packets become due later a gap remains; if they become due earlier they catch up gradually")
     func steps() {
         var placing = PacketPlacing()
-        let later = (0..<Int64(50)).map { placing.place(frame($0), target: $0 < 25 ? 0 : 300_000_000) }
+        let later = (0..<Int64(50)).map { placing.place(frame($0), target: .milliseconds($0 < 25 ? 0 : 300)) }
         #expect(steps(later) == [3600, 30_600])
-        let earlier = (50..<Int64(400)).map { placing.place(frame($0), target: 0) }
+        let earlier = (50..<Int64(400)).map { placing.place(frame($0), target: .zero) }
         #expect(steps(earlier).isSubset(of: Set(3420...3600)))
         #expect(abs(earlier[349].dts - 399 * 3600) <= 450)
     }
@@ -49,10 +49,10 @@ struct PacketPlacingTests {
     @Test("After a change of senders packets begin at their due times, and never before earlier packets")
     func another() {
         var placing = PacketPlacing()
-        _ = (0..<Int64(25)).map { placing.place(frame($0), target: 0) }
-        let far = placing.place(frame(100_000), target: 2_000_000_000 - 4_000_000_000_000)
+        _ = (0..<Int64(25)).map { placing.place(frame($0), target: .zero) }
+        let far = placing.place(frame(100_000), target: .seconds(2 - 4000))
         #expect(far.dtsNanoseconds == 2_000_000_000)
-        let back = placing.place(frame(0), target: 0)
+        let back = placing.place(frame(0), target: .zero)
         #expect(back.dts > far.dts && back.dts - far.dts <= 2)
     }
 
@@ -64,7 +64,7 @@ struct PacketPlacingTests {
             return placing.place(
                 EncodedPacket(
                     of: Self.audio, pts: time, dts: time, duration: 21, isKeyframe: true, payload: SharedBytes([1])),
-                target: 40_000_000)
+                target: .milliseconds(40))
         }
         #expect(steps(placed) == [1024] && placed[0].dts == 1920)
         #expect(placed.allSatisfy { $0.duration == 1024 && $0.description === placed[0].description })

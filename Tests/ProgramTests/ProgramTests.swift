@@ -15,7 +15,7 @@ private final class AirCheck: ProgramSink {
         var frames: [(index: Int64, pts: Int64)] = []
         var samples: [Float] = []
         var isFinished = false
-        var times: [Int64] = []
+        var times: [MonotonicInstant] = []
     }
     let state = Mutex(State())
     let clock: any MonotonicClock
@@ -115,22 +115,22 @@ struct ProgramTests {
         air.state.withLock { state in
             for (index, time) in state.times.enumerated() {
                 let due = rate.timeBase.rescale(Int64(index) - 10, to: .nanoseconds, rounding: .down)
-                #expect(time == max(0, due))
+                #expect(time.nanoseconds == max(0, due))
             }
         }
     }
 
     @Test("Frames that are output within the lead do not count as late, however long the lead is")
     func leadIsNoLag() {
-        var pace = Pace(frameRate: rate, pacing: .realTime(lead: 60), start: Timestamp(nanoseconds: 1000))
+        var pace = Pace(frameRate: rate, pacing: .realTime(lead: 60), start: MonotonicInstant(nanoseconds: 1000))
         for index in Int64(0)..<61 {
             let moment = pace.moment(of: FrameIndex(index))
-            #expect(moment == Timestamp(nanoseconds: 1000))
+            #expect(moment == MonotonicInstant(nanoseconds: 1000))
             let change = pace.noteLag(.zero)
             #expect(change == nil)
         }
         let paced = pace.moment(of: 90)
-        #expect(paced == Timestamp(nanoseconds: 1_001_001_000))
+        #expect(paced == MonotonicInstant(nanoseconds: 1_001_001_000))
     }
 
     @Test("The last frame is held while audio is longer than video, unless that is only container padding")

@@ -16,9 +16,10 @@ struct ReferenceClockTests {
         var offset: Double = 0
         var ppm: Double = 0
 
-        func due(_ frame: Int64) -> Int64 {
+        func due(_ frame: Int64) -> MonotonicInstant {
             let media = frameRate.timeBase.rescale(frame, to: .nanoseconds)
-            return Int64(offset * 1e6) + media - Int64(Double(media) * ppm * 1e-6 / (1 + ppm * 1e-6))
+            let slant = Int64(Double(media) * ppm * 1e-6 / (1 + ppm * 1e-6))
+            return MonotonicInstant(nanoseconds: Int64(offset * 1e6) + media - slant)
         }
 
         var stretch: Double { -ppm * 1e-6 / (1 + ppm * 1e-6) }
@@ -27,36 +28,37 @@ struct ReferenceClockTests {
     /// Lets `clock` follow `reference` from `start` to `end`, in seconds; calls `seen` with the clock at each frame.
     private func follow(
         _ clock: inout ReferenceClock, _ reference: Reference, from start: Int64, until end: Int64,
-        seen: (ReferenceClock, Timestamp) -> Void = { _, _ in }
+        seen: (ReferenceClock, MonotonicInstant) -> Void = { _, _ in }
     ) {
         let first = reference.frameRate.timeBase.rescale(1, to: .nanoseconds)
         for frame in (start * Self.second / first)...(end * Self.second / first) {
-            let now = Timestamp(nanoseconds: max(start * Self.second, reference.due(frame)))
+            let now = max(MonotonicInstant(nanoseconds: start * Self.second), reference.due(frame))
             clock.advance(to: now)
             clock.note(
-                reference.number, due: Timestamp(nanoseconds: reference.due(frame)), stretch: reference.stretch,
+                reference.number, due: reference.due(frame), stretch: reference.stretch,
                 now: now)
-            seen(clock, Timestamp(nanoseconds: reference.due(frame)))
+            seen(clock, reference.due(frame))
         }
     }
 
     /// Returns how far `moment` is from the nearest program frame, in milliseconds.
-    private func phase(_ clock: ReferenceClock, _ moment: Timestamp) -> Double {
+    private func phase(_ clock: ReferenceClock, _ moment: MonotonicInstant) -> Double {
         let position = clock.position(at: moment)
         return (position - clock.frameRate.start(of: clock.frameRate.frame(at: position))).inSeconds * 1000
     }
 
     @Test("Without a reference source the program's clock runs at the rate of the machine's clock")
     func free() {
-        var clock = ReferenceClock(frameRate: FrameRate(30000, 1001), start: Timestamp(nanoseconds: 5))
+        var clock = ReferenceClock(frameRate: FrameRate(30000, 1001), start: MonotonicInstant(nanoseconds: 5))
         for time in stride(from: Int64(0), to: 100 * Self.second, by: 33_000_000) {
-            clock.advance(to: Timestamp(nanoseconds: time))
+            clock.advance(to: MonotonicInstant(nanoseconds: time))
         }
         #expect(clock.state == .free)
         #expect(clock.rate == 0)
-        #expect(clock.moment(of: 0) == Timestamp(nanoseconds: 5))
-        #expect(clock.moment(of: 30_000) == Timestamp(nanoseconds: 5 + 1001 * Self.second))
-        #expect(clock.position(at: Timestamp(nanoseconds: 5 + 1001 * Self.second)).nanoseconds == 1001 * Self.second)
+        #expect(clock.moment(of: 0) == MonotonicInstant(nanoseconds: 5))
+        #expect(clock.moment(of: 30_000) == MonotonicInstant(nanoseconds: 5 + 1001 * Self.second))
+        #expect(
+            clock.position(at: MonotonicInstant(nanoseconds: 5 + 1001 * Self.second)).nanoseconds == 1001 * Self.second)
     }
 
     @Test(
@@ -82,8 +84,8 @@ struct ReferenceClockTests {
     @Test("The program's clock never goes back, and deviates by at most 1000 ppm, whatever its references do")
     func monotonic() {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
-        var last: (moment: Timestamp, index: FrameIndex)?
-        let seen = { (clock: ReferenceClock, due: Timestamp) in
+        var last: (moment: MonotonicInstant, index: FrameIndex)?
+        let seen = { (clock: ReferenceClock, due: MonotonicInstant) in
             let index = clock.frameRate.frame(at: clock.position(at: due)) + 1
             let moment = clock.moment(of: index)
             if let old = last, index > old.index {
@@ -107,7 +109,7 @@ struct ReferenceClockTests {
         let reference = Reference(offset: 3, ppm: 200)
         follow(&clock, reference, from: 0, until: 300)
         for time in stride(from: 300 * Self.second, to: 420 * Self.second, by: 40_000_000) {
-            clock.advance(to: Timestamp(nanoseconds: time))
+            clock.advance(to: MonotonicInstant(nanoseconds: time))
         }
         #expect(clock.state == .holding(1))
         #expect(abs(clock.rate - 200e-6) < 2e-6)
@@ -141,7 +143,7 @@ struct ReferenceClockTests {
         follow(&clock, Reference(ppm: 500), from: 0, until: 60)
         clock.follow(nil)
         for time in stride(from: 60 * Self.second, to: 80 * Self.second, by: 40_000_000) {
-            clock.advance(to: Timestamp(nanoseconds: time))
+            clock.advance(to: MonotonicInstant(nanoseconds: time))
         }
         #expect(clock.state == .free)
         #expect(clock.rate == 0)
@@ -171,7 +173,7 @@ struct ReferenceClockTests {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
         clock.follow(1, sourceRate: FrameRate(25))
         for index in 0..<200 {
-            let now = Timestamp(nanoseconds: Int64(index) * 40_000_000)
+            let now = MonotonicInstant(nanoseconds: Int64(index) * 40_000_000)
             let jitter: Int64 = index.isMultiple(of: 2) ? 1_000_000 : -1_000_000
             let step: Int64 = index < 100 ? 0 : 15_000_000
             clock.note(1, due: now + .nanoseconds(jitter + step), stretch: 0, now: now)
