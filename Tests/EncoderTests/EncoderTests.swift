@@ -69,7 +69,7 @@ struct EncoderSessionTests {
         let rate = FrameRate(30000, 1001)
         let (sink, _) = try encode(frames: 150, rate: rate) { session, index in
             if index == 0 {
-                session.requestKeyframe(at: rate.timeBase.rescale(77, to: .nanoseconds, rounding: .nearest))
+                session.requestKeyframe(at: rate.start(of: 77))
             }
         }
         #expect(sink.of(.video).filter(\.isKeyframe).map(\.pts) == [0, 60, 77, 137])
@@ -120,8 +120,8 @@ struct KeyframeScheduleTests {
     @Test("Keyframe requests for a time are always granted, at the first frame at or after that time")
     func scheduled() {
         var schedule = KeyframeSchedule(frameRate: FrameRate(25))
-        schedule.request(at: Timestamp(nanoseconds: 400_000_000))
-        schedule.request(at: Timestamp(nanoseconds: 410_000_000))
+        schedule.request(at: ProgramInstant(nanoseconds: 400_000_000))
+        schedule.request(at: ProgramInstant(nanoseconds: 410_000_000))
         let due = (Int64(0)..<20).filter { schedule.isKeyframeDue(at: FrameIndex($0)) }
         #expect(due == [10, 11])
     }

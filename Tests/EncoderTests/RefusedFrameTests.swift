@@ -101,7 +101,7 @@ struct RefusedFrameTests {
     @Test("If x264 refuses a frame, only that frame is missing; if it was to be a keyframe, the next frame becomes one")
     func videoRefused() throws {
         let session = try session()
-        session.requestKeyframe(at: Self.rate.timeBase.rescale(20, to: .nanoseconds))
+        session.requestKeyframe(at: Self.rate.start(of: 20))
         for index in Int64(0)..<50 {
             try session.encode(frame(index, isNarrow: index == 20), at: index)
             #expect(session.status.forcedKeyframes == (index > 20 ? 1 : 0))
