@@ -78,15 +78,10 @@ function reasonOf(output, event) {
         const at = event?.kind === "operator" ? `${hourAndMinute(event.time)} ` : "";
         return `${at}You paused it. It starts again at a keyframe.`;
     }
-    if (event) return `${hourAndMinute(event.time)} ${sentence(withoutName(event.text, output.name))}`;
+    if (event) return `${hourAndMinute(event.time)} ${sentence(event.text)}`;
     if (output.state === "live") return output.reconnects ? `Came back ${count(output.reconnects, "time")} so far.`
         : "No trouble since it went live.";
     return output.detail ? sentence(output.detail) : "";
-}
-
-/** The text of an event without the output's name, for the output's own card. */
-function withoutName(text, name) {
-    return text.startsWith(name) ? text.slice(name.length).replace(/^[:,]?\s+/, "") : text;
 }
 
 /** The common part of cards and rows: buttons, question, failure. */
