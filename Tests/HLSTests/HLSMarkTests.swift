@@ -3,6 +3,7 @@
 import Foundation
 import Media
 import PacketSamples
+import TestSupport
 import Testing
 
 @testable import HLS
