@@ -4,6 +4,7 @@ internal import Dispatch
 internal import Hummingbird
 internal import HummingbirdCore
 internal import Logging
+internal import Media
 internal import NIOCore
 internal import NIOPosix
 internal import Networking
@@ -70,14 +71,15 @@ extension ControlServer {
         }
     }
 
-    /// Reads the files of the certificate and its key. Throws if they cannot be used.
-    private func certificateFiles(_ pair: (certificate: String, key: String)) throws(Failure) -> CertificateFiles {
-        do {
-            let files = try CertificateFiles(pair, logger: logger)
-            certificate.show(files)
-            return files
+    /// Reads the files of a certificate and its key, and reads them again when they change. Throws if they cannot be
+    /// used.
+    static func identity(
+        _ pair: (certificate: String, key: String), _ logger: Logger
+    ) throws(Failure) -> TLSServerIdentity {
+        do throws(OutputFailure) {
+            return try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("HTTP: \($0)") }
         } catch {
-            throw Failure(description: "The HTTP server's certificate cannot be used: \(error).")
+            throw Failure(description: "The HTTP server's certificate cannot be used: \(error.reason).")
         }
     }
 
@@ -102,9 +104,10 @@ extension ControlServer {
     }
 
     private func listen(at address: ControlSettings.Address) throws(Failure) {
-        let files = try settings.certificate.map(certificateFiles)
+        let identity = try settings.certificate.map { (pair) throws(Failure) in try Self.identity(pair, logger) }
+        if let identity { certificate.show(identity) }
         let place = BindAddress.hostname(address.host, port: address.port)
-        let port = try listen(at: place, files: files, isLocal: false, name: address.text)
+        let port = try listen(at: place, identity: identity, isLocal: false, name: address.text)
         state.withLock { ($0.hasAddress, $0.port) = (true, port) }
         // If the port in the settings is 0, the system chooses the port, and the log shows the chosen one.
         let opened = ControlSettings.Address(host: address.host, port: port ?? address.port)
@@ -113,7 +116,7 @@ extension ControlServer {
 
     private func listen(atSocket path: String) throws(Failure) {
         let socket = try ControlSocket(path)
-        _ = try listen(at: .unixDomainSocket(path: socket.bindPath), files: nil, isLocal: true, name: path)
+        _ = try listen(at: .unixDomainSocket(path: socket.bindPath), identity: nil, isLocal: true, name: path)
         try socket.publish()
         let isStopped = state.withLock { state in
             if !state.isStopped { state.socket = socket }
@@ -123,14 +126,15 @@ extension ControlServer {
         logger.info("HTTP at \(path)")
     }
 
-    /// Begins to listen at `address`, with TLS if there are `files`. Returns the port; nil if it is unknown, or if
+    /// Begins to listen at `address`, with TLS if there is an `identity`. Returns the port; nil if it is unknown, or if
     /// `address` has no port.
     private func listen(
-        at address: BindAddress, files: CertificateFiles?, isLocal: Bool, name: String
+        at address: BindAddress, identity: TLSServerIdentity?, isLocal: Bool, name: String
     ) throws(Failure) -> Int? {
         let seats = ConnectionSeats(settings.maximumConnections)
         let server = HTTPServerBuilder { responder in
-            ControlChannel(base: HTTP1Channel(responder: responder, configuration: Self.http(seats)), files: files)
+            ControlChannel(
+                base: HTTP1Channel(responder: responder, configuration: Self.http(seats)), identity: identity)
         }
         let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
         var quiet = Logger(label: "relay.http")

@@ -151,10 +151,10 @@ extension ControlServer {
     private static func failure(
         at address: ControlSettings.Address, _ settings: ControlSettings, _ logger: Logger
     ) -> Failure? {
-        do {
-            if let pair = settings.certificate { _ = try CertificateFiles(pair, logger: logger) }
+        do throws(Failure) {
+            if let pair = settings.certificate { _ = try identity(pair, logger) }
         } catch {
-            return Failure(description: "The HTTP server's certificate cannot be used: \(error).")
+            return error
         }
         do {
             let channel = try ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
