@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import TestSupport
 import Testing
 
@@ -9,11 +10,13 @@ import Testing
 struct ArrivalFloorTests {
     /// A floor after `seconds` of 50 packets per second, with delays computed by `delay` from the time in seconds.
     private func floor(seconds: Int64, delay: (Int64) -> Int64) -> (floor: ArrivalFloor, changes: Int) {
-        var floor = ArrivalFloor(bucketLength: 1_000_000_000, bucketsForRate: 30, pathStep: 15_000_000)
+        var floor = ArrivalFloor(bucketLength: .seconds(1), bucketsForRate: 30, pathStep: .milliseconds(15))
         var changes = 0
         for index in 0..<seconds * 50 {
             let arrival = index * 20_000_000
-            if floor.note(delay: delay(arrival), arrival: arrival) { changes += 1 }
+            if floor.note(delay: .nanoseconds(delay(arrival)), arrival: MonotonicInstant(nanoseconds: arrival)) {
+                changes += 1
+            }
         }
         return (floor, changes)
     }
@@ -33,8 +36,8 @@ struct ArrivalFloorTests {
     @Test("Until the rate is known, the minimum delay follows a deviation of 500 ppm with an error below 3.5 ms")
     func short() {
         let (found, _) = floor(seconds: 29) { $0 / 2000 }
-        let lag = found.delay(at: 29_000_000_000).map { 29_000_000_000 / 2000 - $0 }
-        #expect(lag.map { abs($0) < 3_500_000 } == true)
+        let lag = found.delay(at: 29_000_000_000).map { .microseconds(14_500) - $0 }
+        #expect(lag.map { $0.magnitude < .microseconds(3500) } == true)
     }
 
     @Test(
@@ -59,21 +62,25 @@ struct ArrivalFloorTests {
         arguments: [-200, 0, 200], 1...5)
     func uneven(ppm: Int64, seed: UInt64) {
         var random = SeededRandom(seed: seed)
-        var floor = ArrivalFloor(bucketLength: 1_000_000_000, bucketsForRate: 30, pathStep: 15_000_000)
+        var floor = ArrivalFloor(bucketLength: .seconds(1), bucketsForRate: 30, pathStep: .milliseconds(15))
         for index in 0..<Int64(61 * 30) {
             let arrival = index * 33_333_333
             let phase = Double(index) * 0.618
             let uneven = 5_000_000 + Int64((phase - phase.rounded(.down)) * 24e6)
             let early = index % 23 == 7 ? Int64.random(in: 0...5_000_000, using: &random) : 0
             let delay = arrival / 1_000_000 * ppm + max(0, (index % 23 == 7 ? 5_000_000 : uneven) - early)
-            _ = floor.note(delay: delay, arrival: arrival)
+            _ = floor.note(delay: .nanoseconds(delay), arrival: MonotonicInstant(nanoseconds: arrival))
             let off = abs(floor.rate * 1e6 - Double(ppm))
             if index == 15 * 30 { #expect(off < 60) }
             if index == 31 * 30 { #expect(off < 25) }
             guard index == 60 * 30 else { continue }
             #expect(off < 8)
             let low = arrival / 1_000_000 * ppm
-            #expect(floor.delay(at: arrival).map { abs($0 - low) < 900_000 } == true)
+            #expect(
+                floor.delay(at: MonotonicInstant(nanoseconds: arrival)).map {
+                    ($0 - .nanoseconds(low)).magnitude < .microseconds(900)
+                }
+                    == true)
         }
     }
 
@@ -81,18 +88,22 @@ struct ArrivalFloorTests {
     func path(milliseconds: Int64) {
         var random = SeededRandom()
         var worst = 0.0
-        var floor = ArrivalFloor(bucketLength: 1_000_000_000, bucketsForRate: 30, pathStep: 15_000_000)
+        var floor = ArrivalFloor(bucketLength: .seconds(1), bucketsForRate: 30, pathStep: .milliseconds(15))
         var changes = 0
         for index in 0..<Int64(900 * 50) {
             let arrival = index * 20_000_000
             var delay = 200_000_000 + Int64.random(in: 0...5_000_000, using: &random)
             if arrival > 300_000_000_000 { delay += milliseconds * 1_000_000 }
-            if floor.note(delay: delay, arrival: arrival) { changes += 1 }
+            if floor.note(delay: .nanoseconds(delay), arrival: MonotonicInstant(nanoseconds: arrival)) { changes += 1 }
             if arrival > 330_000_000_000 { worst = max(worst, abs(floor.rate)) }
         }
         #expect(changes == 1)
         #expect(worst < 20e-6)
-        #expect(floor.delay(at: 900_000_000_000).map { abs($0 - (200 + milliseconds) * 1_000_000) < 2_000_000 } == true)
+        #expect(
+            floor.delay(at: 900_000_000_000).map {
+                ($0 - .milliseconds(200 + milliseconds)).magnitude < .milliseconds(2)
+            }
+                == true)
     }
 
     @Test("A restart of the measurement keeps the clock rate, and discards the delays")

@@ -24,7 +24,7 @@ struct AudioServoTests {
             let correction = servo.correct(
                 time: Timestamp(samples, in: Self.rate),
                 duration: .nanoseconds(Self.rate.rescale(Self.packet, to: .nanoseconds)),
-                target: Timestamp(target(samples), in: Self.rate), stretch: 0, step: step(index))
+                target: ProgramInstant(target(samples), in: Self.rate), stretch: 0, step: step(index))
             servo.note(made: correction.fill)
             left += Double(Self.packet) * (1 + sampleError) * (1 + correction.stretch)
             seen(index, correction, servo.error / 1e6)

@@ -52,18 +52,18 @@ struct ClockSimulation {
     }
 
     private let model: SenderModel
-    private let tick: Int64 = 40_000_000
+    private let tick = Duration.milliseconds(40)
     private var clock: SourceClock
     private var program: ReferenceClock?
     private var servo = AudioServo(sampleRate: 48_000)
     private var slots: FrameSlots
     private var result = Result()
-    private var placed: Int64?
+    private var placed: MonotonicInstant?
     private var queue: [Waiting] = []
-    private var step: Int64 = 0
-    private var lastShown: (offset: Int64, due: Int64)?
+    private var step = Duration.zero
+    private var lastShown: (offset: Duration, due: MonotonicInstant)?
     /// Audio that was output before its video was shown.
-    private var heard: [(position: Timestamp, captured: Int64, arrival: Int64)] = []
+    private var heard: [(position: ProgramInstant, captured: MonotonicInstant, arrival: MonotonicInstant)] = []
     private var frames: [Waiting] = []
     private var samplesLeft = 0.0
     private var counted = (repeated: 0, dropped: 0)
@@ -84,7 +84,7 @@ struct ClockSimulation {
 
     /// Runs the simulation. Repeated and dropped frames count from `countAfter` on, or from the first frame.
     mutating func run(_ random: SeededRandom, countAfter: Duration = .zero) -> Result {
-        var now: Int64 = 0
+        var now = MonotonicInstant.zero
         var packets = SenderPackets(model, random: random)
         while let packet = packets.next() {
             while now + tick <= packet.arrival {
@@ -103,38 +103,45 @@ struct ClockSimulation {
         return result
     }
 
-    private mutating func pass(_ now: Int64, _ countAfter: Duration) {
-        if now <= countAfter.inNanoseconds { counted = (slots.repeated, slots.dropped) }
-        note(clock.advance(to: Timestamp(nanoseconds: now)))
-        program?.advance(to: Timestamp(nanoseconds: now))
+    private mutating func pass(_ now: MonotonicInstant, _ countAfter: Duration) {
+        if now <= .zero + countAfter { counted = (slots.repeated, slots.dropped) }
+        note(clock.advance(to: now))
+        program?.advance(to: now)
         result.programRate = max(result.programRate, abs(program?.rate ?? 0) * 1e6)
         decodeQueue(now)
-        while let first = frames.first, let due = due(first), due.nanoseconds <= now {
+        while let first = frames.first, let due = due(first), due <= now {
             frames.removeFirst()
             // A step may move the due times of frames into the past; such frames are not shown. Between two ticks, a
             // slew moves due times by at most 40 µs.
-            if due.nanoseconds > now - tick - 40_000 { show(first, due, now) }
+            if due > now - tick - .microseconds(40) { show(first, due, now) }
         }
     }
 
-    private mutating func decodeQueue(_ now: Int64) {
+    private mutating func decodeQueue(_ now: MonotonicInstant) {
         while let first = queue.first, let due = due(first),
-            clock.decoding(of: due).map({ $0.nanoseconds <= now }) ?? true
+            clock.decoding(of: due).map({ $0 <= now }) ?? true
         {
             queue.removeFirst()
             decode(first, now: now)
         }
     }
 
-    private func due(_ waiting: Waiting) -> Timestamp? { clock.due(waiting.time, of: waiting.packet.stamp.track) }
+    private func due(_ waiting: Waiting) -> MonotonicInstant? {
+        clock.due(waiting.time, of: waiting.packet.stamp.track)
+    }
+
+    /// The moment of the program. Without a reference the program has the machine's time.
+    private func position(at moment: MonotonicInstant) -> ProgramInstant {
+        program?.position(at: moment) ?? ProgramInstant(nanoseconds: moment.nanoseconds)
+    }
 
     private mutating func take(_ packet: SenderModel.Packet) {
-        guard let noted = clock.note(packet.stamp, arrival: Timestamp(nanoseconds: packet.arrival)) else { return }
+        guard let noted = clock.note(packet.stamp, arrival: packet.arrival) else { return }
         note(noted.events)
         let waiting = Waiting(packet: packet, time: noted.time)
         guard let due = due(waiting) else { return }
         placed = placed ?? packet.arrival
-        result.slack = min(result.slack, Double(due.nanoseconds - packet.arrival) / 1e6)
+        result.slack = min(result.slack, (due - packet.arrival).inSeconds * 1000)
         queue.append(waiting)
         decodeQueue(packet.arrival)
     }
@@ -144,9 +151,9 @@ struct ClockSimulation {
             switch event {
             case .late: result.late += 1
             case .stepped(let distance):
-                step += distance.inNanoseconds
-                lastShown?.offset += distance.inNanoseconds
-                for index in heard.indices { heard[index].position = heard[index].position + distance }
+                step += distance
+                lastShown?.offset += distance
+                for index in heard.indices { heard[index].position += distance }
                 result.events.append(event)
             case .placed:
                 servo.restart()
@@ -158,45 +165,47 @@ struct ClockSimulation {
         }
     }
 
-    private mutating func decode(_ waiting: Waiting, now: Int64) {
-        guard let due = due(waiting), due.nanoseconds >= now else { return }
+    private mutating func decode(_ waiting: Waiting, now: MonotonicInstant) {
+        guard let due = due(waiting), due >= now else { return }
         if waiting.packet.stamp.track == .video { frames.append(waiting) } else { play(waiting, due) }
     }
 
-    private mutating func show(_ frame: Waiting, _ due: Timestamp, _ now: Int64) {
+    private mutating func show(_ frame: Waiting, _ due: MonotonicInstant, _ now: MonotonicInstant) {
         result.frames += 1
         let captured = frame.packet.captured
-        program?.note(1, due: due, stretch: clock.stretch(of: .video), now: Timestamp(nanoseconds: now))
-        _ = slots.take(program?.position(at: due) ?? due)
-        let offset = due.nanoseconds - frame.time.nanoseconds
-        if let last = lastShown, due.nanoseconds - last.due < 300_000_000 {
-            result.videoStep = max(result.videoStep, abs(Double(offset - last.offset) / 1e6))
+        program?.note(1, due: due, stretch: clock.stretch(of: .video), now: now)
+        _ = slots.take(position(at: due))
+        let offset = due - MonotonicInstant(nanoseconds: frame.time.nanoseconds)
+        if let last = lastShown, due - last.due < .milliseconds(300) {
+            result.videoStep = max(result.videoStep, abs((offset - last.offset).inSeconds * 1000))
         }
-        lastShown = (offset, due.nanoseconds)
-        let error = due.nanoseconds - captured
+        lastShown = (offset, due)
+        let error = due - captured
         while let audio = heard.first, audio.captured <= captured {
             heard.removeFirst()
-            guard captured - audio.captured < 300_000_000 else { continue }
+            guard captured - audio.captured < .milliseconds(300) else { continue }
             // When the sample is heard on the machine's clock, to compare with when the frame is seen.
-            let moment = program?.line.origin(of: audio.position) ?? audio.position
-            let off = abs(Double(moment.nanoseconds - audio.captured - error) / 1e6)
+            let moment =
+                program?.line.origin(of: audio.position)
+                ?? MonotonicInstant(nanoseconds: audio.position.nanoseconds)
+            let off = abs((moment - audio.captured - error).inSeconds * 1000)
             result.worst = max(result.worst, off)
-            if let placed, audio.arrival - placed > 60_000_000_000 { result.worstLater = max(result.worstLater, off) }
+            if let placed, audio.arrival - placed > .seconds(60) { result.worstLater = max(result.worstLater, off) }
         }
     }
 
-    private mutating func play(_ audio: Waiting, _ due: Timestamp) {
-        let target = program?.position(at: due) ?? due
+    private mutating func play(_ audio: Waiting, _ due: MonotonicInstant) {
+        let target = position(at: due)
         let stretch = clock.stretch(of: .audio) + (program?.rate ?? 0)
         let before = servo.position
         let correction = servo.correct(
             time: audio.time, duration: .nanoseconds(TimeBase(1024, 48_000).rescale(1, to: .nanoseconds)),
-            target: target, stretch: stretch, step: .nanoseconds(step))
+            target: target, stretch: stretch, step: step)
         if correction.isHole { result.holes += 1 }
-        if before != nil, correction.fill != 0, step == 0, !correction.isHole {
+        if before != nil, correction.fill != 0, step == .zero, !correction.isHole {
             result.audioStep = max(result.audioStep, Double(abs(correction.fill)) / 48)
         }
-        step = 0
+        step = .zero
         servo.note(made: correction.fill)
         result.correction = max(result.correction, abs(correction.stretch) * 1e6)
         if let position = servo.position {

@@ -138,7 +138,7 @@ struct ClockSimulationTests {
         model.burst = .seconds(3 * segment + late.always)
         if late.later > 0 {
             // A late segment also misses one reload of the playlist.
-            model.pathChange = (3_000_000_000 * Int64(segment), .seconds(late.later) + .seconds(segment) / 2)
+            model.pathChange = (.zero + .seconds(3 * segment), .seconds(late.later) + .seconds(segment) / 2)
         }
         let result = run(model, .playlist(target: .seconds(segment)))
         #expect(result.late == 0 && result.holes == 0 && result.steps.isEmpty && result.slack > 0, "\(result)")
@@ -222,7 +222,7 @@ struct ClockSimulationTests {
     func loss(seconds: Int64) {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (Self.minutes, .wifi, 300)
-        model.pauses = [(300_000_000_000..<(300 + seconds) * 1_000_000_000, [.video, .audio])]
+        model.pauses = [(300_000_000_000..<300_000_000_000 + .seconds(seconds), [.video, .audio])]
         let result = run(model, .transportStream, isReference: true)
         #expect(result.worst < 1)
         #expect(result.steps == [])
@@ -240,7 +240,7 @@ struct ClockSimulationTests {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (Self.minutes, .wifi, 300)
         model.jumps = [.init(at: 300_000_000_000, by: .seconds(-700))]
-        model.pauses = [(300_000_000_000..<(300 + seconds) * 1_000_000_000, [.video, .audio])]
+        model.pauses = [(300_000_000_000..<300_000_000_000 + .seconds(seconds), [.video, .audio])]
         let result = run(model, .transportStream, isReference: true)
         #expect(result.worst < 1)
         #expect(result.steps == [])

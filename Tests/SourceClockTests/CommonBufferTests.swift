@@ -21,14 +21,14 @@ struct CommonBufferTests {
             let arrival = time % 500 >= 500 - held ? (time / 500 + 1) * 500 : time
             for (track, delay) in [(TrackKind.video, 0), (.audio, audio)] where time >= delay {
                 let stamp = SourceClock.Stamp(track, dts: time - delay + 5000, duration: 40)
-                _ = clock.note(stamp, arrival: Timestamp(nanoseconds: arrival * 1_000_000))
+                _ = clock.note(stamp, arrival: MonotonicInstant(arrival, in: .milliseconds))
             }
         }
     }
 
     /// The buffer of a moment of the source in milliseconds: due time minus earliest arrival.
     private func buffer(_ clock: SourceClock, at time: Int64) -> Double {
-        clock.due(Timestamp(nanoseconds: (time + 5000) * 1_000_000), of: .video).map {
+        clock.due(Timestamp(time + 5000, in: .milliseconds), of: .video).map {
             Double($0.nanoseconds) / 1e6 - Double(time)
         } ?? -1
     }
@@ -88,7 +88,7 @@ struct CommonBufferTests {
             }
         }
         let seat = common.takeSeat()
-        #expect(abs(seat.buffer(for: 0) - 200_000_000) < 10_000_000)
+        #expect((seat.buffer(for: .zero) - .milliseconds(200)).magnitude < .milliseconds(10))
         #expect(clocks.allSatisfy { (190..<240).contains(buffer($0, at: 160_000)) })
     }
 
@@ -96,14 +96,14 @@ struct CommonBufferTests {
     func gone() {
         let seat = common.takeSeat()
         var leaving: CommonBuffer.Seat? = common.takeSeat()
-        leaving?.need(500)
-        #expect(seat.buffer(for: 200) == 500)
+        leaving?.need(.nanoseconds(500))
+        #expect(seat.buffer(for: .nanoseconds(200)) == .nanoseconds(500))
         leaving = nil
-        #expect(seat.buffer(for: 200) == 200)
+        #expect(seat.buffer(for: .nanoseconds(200)) == .nanoseconds(200))
         var one = clock()
         feed(&one, 0..<2000, audio: 300)
-        #expect(seat.buffer(for: 200) > 400_000_000)
+        #expect(seat.buffer(for: .nanoseconds(200)) > .milliseconds(400))
         one.restart()
-        #expect(seat.buffer(for: 200) == 200)
+        #expect(seat.buffer(for: .nanoseconds(200)) == .nanoseconds(200))
     }
 }

@@ -9,8 +9,8 @@ import TestSupport
 struct SenderModel {
     /// A change of the timestamps from a moment on.
     struct Jump {
-        /// When, in nanoseconds since the start.
-        var at: Int64
+        /// When, on our clock.
+        var at: MonotonicInstant
         /// The distance of the jump.
         var by: Duration
         /// How much later audio jumps; nil for never.
@@ -63,20 +63,20 @@ struct SenderModel {
     var loss = 0.0
     var jumps: [Jump] = []
     var outlier: Outlier?
-    /// Periods, in nanoseconds, in which no packets of these tracks are sent.
-    var pauses: [(Range<Int64>, Set<TrackKind>)] = []
+    /// Periods in which no packets of these tracks are sent.
+    var pauses: [(Range<MonotonicInstant>, Set<TrackKind>)] = []
     /// The path becomes longer by this much at this moment.
-    var pathChange: (at: Int64, by: Duration)?
+    var pathChange: (at: MonotonicInstant, by: Duration)?
     var stampNoise = 0.0
     var tracks: Set<TrackKind> = [.video, .audio]
-    /// When audio begins, in nanoseconds.
-    var audioFrom: Int64 = 0
+    /// When audio begins.
+    var audioFrom = MonotonicInstant.zero
 
     struct Packet {
         let stamp: SourceClock.Stamp
-        let arrival: Int64
+        let arrival: MonotonicInstant
         /// When it was captured, on our clock.
-        let captured: Int64
+        let captured: MonotonicInstant
         let samples: Int64
     }
 }
@@ -87,11 +87,11 @@ struct SenderPackets {
         let track: TrackKind
         /// The number of the packet in its track.
         let number: Int64
-        let captured: Int64
+        let captured: MonotonicInstant
         let media: Int64
         let duration: Int64
         let samples: Int64
-        var send: Int64
+        var send: MonotonicInstant
     }
 
     private let model: SenderModel
@@ -100,10 +100,10 @@ struct SenderPackets {
     private var counts = (video: Int64(0), audio: Int64(0))
     private var samplesSent = 0.0
     private var samplesMade: Int64 = 0
-    private var arrived: Int64 = 0
+    private var arrived = MonotonicInstant.zero
     private var bundle: [SenderModel.Packet] = []
     private var ready: [SenderModel.Packet] = []
-    private var stall = (from: Int64(60_000_000_000), until: Int64(60_000_000_000))
+    private var stall = (from: MonotonicInstant.zero + .seconds(60), until: MonotonicInstant.zero + .seconds(60))
 
     init(_ model: SenderModel, random: SeededRandom) {
         self.model = model
@@ -114,7 +114,7 @@ struct SenderPackets {
     mutating func next() -> SenderModel.Packet? {
         while true {
             if let packet = ready.popLast() { return packet }
-            guard let unit = earliest, unit.captured < model.duration.inNanoseconds
+            guard let unit = earliest, unit.captured < .zero + model.duration
             else { return nil }
             make(unit.track)
             if isLost(unit) { continue }
@@ -145,19 +145,21 @@ struct SenderPackets {
             length = model.frameRate.timeBase.rescale(1, to: .nanoseconds)
             speed = model.rate * 1e-6
         } else {
-            media = 13_000_000 + TimeBase(1024, 48_000).rescale(count, to: .nanoseconds) + model.audioFrom
+            media =
+                13_000_000 + TimeBase(1024, 48_000).rescale(count, to: .nanoseconds)
+                + model.audioFrom.nanoseconds
             length = TimeBase(1024, 48_000).rescale(1, to: .nanoseconds)
             speed = (model.rate + model.audioRate) * 1e-6
         }
         let stamped = track == .video ? media - Int64(Double(media) * model.cadence * 1e-6) : media
-        let captured = stamped - Int64(Double(stamped) * speed / (1 + speed))
+        let captured = MonotonicInstant(nanoseconds: stamped - Int64(Double(stamped) * speed / (1 + speed)))
         var samples: Int64 = 0
         if track == .audio {
             samplesSent += 1024 * (1 + model.sampleRate * 1e-6)
             samples = Int64(samplesSent) - samplesMade
             samplesMade += samples
         }
-        let late = track == .audio ? model.audioLate.inNanoseconds : 0
+        let late = track == .audio ? model.audioLate : .zero
         let unit = Unit(
             track: track, number: count, captured: captured, media: stamped, duration: length, samples: samples,
             send: captured + late)
@@ -170,16 +172,18 @@ struct SenderPackets {
     }
 
     private mutating func packet(of unit: Unit) -> SenderModel.Packet {
-        var delay = model.path.inNanoseconds + noise(at: unit.send)
-        if let change = model.pathChange, unit.send > change.at { delay += change.by.inNanoseconds }
+        var delay = model.path + noise(at: unit.send)
+        if let change = model.pathChange, unit.send > change.at { delay += change.by }
         var arrival = unit.send + delay
-        let segment = model.segment.inNanoseconds
-        if segment > 0 { arrival += (unit.send / segment + 1) * segment - unit.send }
-        arrived = max(arrived, arrival, model.burst.inNanoseconds)
+        if model.segment > .zero {
+            let (sent, segment) = (unit.send.nanoseconds, model.segment.inNanoseconds)
+            arrival += .nanoseconds((sent / segment + 1) * segment - sent)
+        }
+        arrived = max(arrived, arrival, .zero + model.burst)
         var time = unit.media + model.start.inNanoseconds
         for jump in model.jumps {
             let after = unit.track == .video ? .zero : jump.audioAfter
-            if let after, unit.captured >= jump.at + after.inNanoseconds { time += jump.by.inNanoseconds }
+            if let after, unit.captured >= jump.at + after { time += jump.by.inNanoseconds }
         }
         if let outlier = model.outlier, outlier.track == unit.track,
             (outlier.first..<outlier.first + outlier.count).contains(unit.number)
@@ -194,21 +198,21 @@ struct SenderPackets {
         return SenderModel.Packet(stamp: stamp, arrival: arrived, captured: unit.captured, samples: unit.samples)
     }
 
-    private mutating func noise(at moment: Int64) -> Int64 {
+    private mutating func noise(at moment: MonotonicInstant) -> Duration {
         switch model.jitter {
-        case .none: return 0
-        case .gauss(let milliseconds): return Int64(abs(normal()) * milliseconds * 1e6)
+        case .none: return .zero
+        case .gauss(let milliseconds): return .nanoseconds(Int64(abs(normal()) * milliseconds * 1e6))
         case .wifi:
             var delay = -log(1 - Double.random(in: 0..<1, using: &random)) * 4e6
             if Double.random(in: 0..<1, using: &random) < 0.02 { delay = .random(in: 20e6..<150e6, using: &random) }
-            return Int64(delay + 5e6 * (1 + sin(2 * .pi * Double(moment) / 300e9)))
+            return .nanoseconds(Int64(delay + 5e6 * (1 + sin(2 * .pi * Double(moment.nanoseconds) / 300e9))))
         case .stalls:
             while moment >= stall.until {
                 let pause = -log(1 - Double.random(in: 0..<1, using: &random)) * 120e9 + 10e9
-                stall.from = stall.until + (stall.until > 60_000_000_000 ? Int64(pause) : 0)
-                stall.until = stall.from + .random(in: 1_000_000_000...6_000_000_000, using: &random)
+                stall.from = stall.until + (stall.until > 60_000_000_000 ? .nanoseconds(Int64(pause)) : .zero)
+                stall.until = stall.from + .nanoseconds(Int64.random(in: 1_000_000_000...6_000_000_000, using: &random))
             }
-            let delay = Int64(abs(normal()) * 2e6)
+            let delay = Duration.nanoseconds(Int64(abs(normal()) * 2e6))
             return moment < stall.from ? delay : max(delay, stall.until - moment)
         }
     }

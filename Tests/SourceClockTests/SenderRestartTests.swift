@@ -109,7 +109,7 @@ struct SenderRestartTests {
         var clock = SourceClock(.transportStream, tracks: Self.both)
         var shifts: [TrackKind: Int64] = [:]
         for packet in packets {
-            let noted = clock.note(packet.stamp, arrival: Timestamp(nanoseconds: packet.arrival))
+            let noted = clock.note(packet.stamp, arrival: MonotonicInstant(nanoseconds: packet.arrival))
             let time = try #require(noted).time
             let shift = time.nanoseconds - TimeBase.mpegTS.rescale(packet.stamp.dts, to: .nanoseconds)
             if packet.isNew { shifts[packet.stamp.track] = shift }

@@ -9,7 +9,7 @@ import Testing
 @Suite("Smoothing of a sender's timestamps")
 struct SenderTimelineTests {
     private static let millisecond: Int64 = 1_000_000
-    private static let delay = 1000 * millisecond
+    private static let delay = Duration.seconds(1)
 
     /// The decoding times, in milliseconds, of 300 packets every `interval` ms, of which those at `outliers` are off by
     /// `error` ms.
@@ -21,8 +21,8 @@ struct SenderTimelineTests {
             let stamp = SourceClock.Stamp(
                 .video, dts: sent + (outliers.contains(index) ? error : 0), duration: duration)
             let place = timeline.place(
-                stamp, arrival: sent * Self.millisecond + Self.delay, floor: Self.delay, isCollecting: false)
-            return place.map { $0.decode / Self.millisecond }
+                stamp, arrival: .zero + .milliseconds(sent) + Self.delay, floor: Self.delay, isCollecting: false)
+            return place.map { $0.decode.nanoseconds / Self.millisecond }
         }
     }
 
@@ -49,22 +49,22 @@ struct SenderTimelineTests {
         let outlier = try #require(model.outlier)
         var clock = SourceClock(settings, tracks: [.video: (.mpegTS, nil), .audio: (.mpegTS, nil)])
         var packets = SenderPackets(model, random: random)
-        var (shifts, counts): ([TrackKind: Int64], [TrackKind: Int64]) = ([:], [:])
-        var (end, worst): (Int64?, Int64) = (nil, 0)
+        var (shifts, counts): ([TrackKind: Duration], [TrackKind: Int64]) = ([:], [:])
+        var (end, worst): (MonotonicInstant?, Duration) = (nil, .zero)
         while let packet = packets.next() {
             let track = packet.stamp.track
             var stamp = packet.stamp
             if track == .video, !hasDurations { stamp.duration = 0 }
-            let noted = clock.note(stamp, arrival: Timestamp(nanoseconds: packet.arrival))
-            shifts[track] = try #require(noted).time.nanoseconds - packet.captured
+            let noted = clock.note(stamp, arrival: packet.arrival)
+            shifts[track] = Duration.zero - packet.captured.delay(of: try #require(noted).time)
             counts[track, default: 0] += 1
             if track == outlier.track, counts[track] == outlier.first + outlier.count { end = packet.arrival }
-            guard let end, packet.arrival > end + 500 * Self.millisecond, let video = shifts[.video],
+            guard let end, packet.arrival > end + .milliseconds(500), let video = shifts[.video],
                 let audio = shifts[.audio]
             else { continue }
-            worst = max(worst, abs(audio - video))
+            worst = max(worst, (audio - video).magnitude)
         }
-        return Double(worst) / Double(Self.millisecond)
+        return worst.inSeconds * 1000
     }
 
     @Test(
@@ -97,14 +97,14 @@ struct SenderTimelineTests {
         model.jumps = [.init(at: 400_000_000, by: .milliseconds(distance))]
         var clock = SourceClock(.rtp, tracks: [.video: (.mpegTS, nil), .audio: (.mpegTS, nil)])
         var packets = SenderPackets(model, random: SeededRandom("early jump"))
-        var shifts: [TrackKind: Int64] = [:]
+        var shifts: [TrackKind: Duration] = [:]
         while let packet = packets.next() {
-            let noted = clock.note(packet.stamp, arrival: Timestamp(nanoseconds: packet.arrival))
-            shifts[packet.stamp.track] = try #require(noted).time.nanoseconds - packet.captured
+            let noted = clock.note(packet.stamp, arrival: packet.arrival)
+            shifts[packet.stamp.track] = Duration.zero - packet.captured.delay(of: try #require(noted).time)
         }
         #expect(clock.status.jumps == 1 && clock.status.loneJumps == 0)
         let (video, audio) = (try #require(shifts[.video]), try #require(shifts[.audio]))
-        #expect(abs(audio - video) < Self.millisecond)
-        #expect(abs(video - model.start.inNanoseconds) < 50 * Self.millisecond, "the jump is closed")
+        #expect((audio - video).magnitude < .milliseconds(1))
+        #expect((video - model.start).magnitude < .milliseconds(50), "the jump is closed")
     }
 }

@@ -19,7 +19,7 @@ struct SourceClockTests {
     ) -> SourceClock.Noted? {
         clock.note(
             SourceClock.Stamp(track, dts: dts, duration: duration),
-            arrival: Timestamp(nanoseconds: arrival * 1_000_000))
+            arrival: MonotonicInstant(arrival, in: .milliseconds))
     }
 
     /// Feeds video and audio packets every 40 ms with these delays in milliseconds; returns all events.
@@ -41,7 +41,7 @@ struct SourceClockTests {
     }
 
     private func due(_ clock: SourceClock, _ time: Int64, _ track: TrackKind) -> Double? {
-        clock.due(Timestamp(nanoseconds: time * 1_000_000), of: track).map { Double($0.nanoseconds) / 1e6 }
+        clock.due(Timestamp(time, in: .milliseconds), of: track).map { Double($0.nanoseconds) / 1e6 }
     }
 
     @Test("Both tracks share one clock mapping, with the configured latency counted from the track that arrives later")
@@ -172,7 +172,7 @@ struct SourceClockTests {
         #expect(first.events.contains { if case .placed = $0 { true } else { false } })
         let due = try #require(clock.due(first.time, of: .audio))
         #expect(abs(Double(due.nanoseconds) / 1e6 - 140) < 1)
-        let later = try #require(clock.due(Timestamp(nanoseconds: 5_000_000_000), of: .video))
+        let later = try #require(clock.due(5_000_000_000, of: .video))
         #expect(clock.decoding(of: later) == later - .seconds(1))
         for time in stride(from: Int64(40), to: 6000, by: 40) {
             let noted = note(&clock, .video, time, at: 100)
@@ -202,7 +202,7 @@ struct SourceClockTests {
             events += note(&clock, .video, time, at: 120_000)?.events ?? []
             events += note(&clock, .audio, time, at: 120_000)?.events ?? []
         }
-        events += clock.advance(to: Timestamp(nanoseconds: 138_000_000_000))
+        events += clock.advance(to: 138_000_000_000)
         #expect(!events.contains { if case .silent = $0 { true } else { $0 == .lost } }, "\(events)")
     }
 
@@ -312,7 +312,7 @@ struct SourceClockTests {
     func watchdog() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         func advance(to milliseconds: Int64) -> [SourceClockEvent] {
-            clock.advance(to: Timestamp(nanoseconds: milliseconds * 1_000_000))
+            clock.advance(to: MonotonicInstant(milliseconds, in: .milliseconds))
         }
         feed(&clock, from: 0, until: 5000)
         feed(&clock, from: 5000, until: 5800, video: nil)
@@ -357,7 +357,7 @@ struct SourceClockTests {
         feed(&clock, from: 0, until: 6000)
         for dts in [11_000, 11_040] as [Int64] {
             let held = note(&clock, .video, dts, at: 18_000)
-            #expect(try #require(held).time == Timestamp(nanoseconds: dts * 1_000_000))
+            #expect(try #require(held).time == Timestamp(dts, in: .milliseconds))
         }
         #expect(clock.isPlaced && clock.status.jumps == 0)
     }
@@ -440,7 +440,7 @@ struct SourceClockTests {
         var given: [SourceClockEvent] = []
         for second in Int64(25)..<70 {
             feed(&clock, from: second * 1000, until: second * 1000 + 1000)
-            given += clock.advance(to: Timestamp(nanoseconds: (second + 1) * 1_000_000_000))
+            given += clock.advance(to: .zero + .seconds(second + 1))
         }
         #expect(given.count { if case .stepped = $0 { true } else { false } } == 1)
         #expect(clock.status.bufferMilliseconds < 500)
@@ -454,7 +454,7 @@ struct SourceClockTests {
         var events: [SourceClockEvent] = []
         for second in Int64(0)..<400 {
             events += feed(&clock, from: second * 1000, until: second * 1000 + 1000)
-            events += clock.advance(to: Timestamp(nanoseconds: (second + 1) * 1_000_000_000))
+            events += clock.advance(to: .zero + .seconds(second + 1))
         }
         #expect(events.count == 1)
         #expect(abs(clock.status.bufferMilliseconds - 5000) < 1)
@@ -478,10 +478,10 @@ struct SourceClockTests {
                 let stamp = SourceClock.Stamp(
                     track, dts: dts, pts: dts ^ Int64.random(in: 0 ... .max, using: &random),
                     duration: .random(in: .min ... .max, using: &random))
-                let noted = clock.note(stamp, arrival: Timestamp(nanoseconds: arrival * 1_000_000))
+                let noted = clock.note(stamp, arrival: MonotonicInstant(arrival, in: .milliseconds))
                 if let noted { _ = clock.due(noted.time, of: track) }
                 if Int.random(in: 0..<500, using: &random) == 0 { clock.restart() }
-                _ = clock.advance(to: Timestamp(nanoseconds: (arrival + 5) * 1_000_000))
+                _ = clock.advance(to: MonotonicInstant(arrival + 5, in: .milliseconds))
             }
         }
     }
@@ -513,14 +513,14 @@ struct SourceClockTests {
         .video: (TimeBase(1, 1_000_000), nil), .audio: (TimeBase(1, 1_000_000), nil),
     ]
 
-    private func recording(_ name: String) throws -> [(stamp: SourceClock.Stamp, arrival: Timestamp)] {
+    private func recording(_ name: String) throws -> [(stamp: SourceClock.Stamp, arrival: MonotonicInstant)] {
         let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Traces/\(name).csv")
         return try String(contentsOf: path, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("#") }.map {
             let fields = $0.split(separator: ",")
             let numbers = fields.dropFirst().compactMap { Int64($0) }
             let stamp = SourceClock.Stamp(
                 fields[0] == "v" ? .video : .audio, dts: numbers[0], pts: numbers[1], duration: numbers[2])
-            return (stamp, Timestamp(numbers[3], in: TimeBase(1, 1_000_000)))
+            return (stamp, MonotonicInstant(numbers[3], in: TimeBase(1, 1_000_000)))
         }
     }
 

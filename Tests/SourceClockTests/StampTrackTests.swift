@@ -11,11 +11,11 @@ struct StampTrackTests {
     /// The unwrapped steps of timestamps that start at `start` and grow by `step`, masked to `bits`.
     private func steps(
         from start: Int64, by step: Int64, bits: Int, base: TimeBase, signed: Bool = false
-    ) -> Set<Int64> {
+    ) -> Set<Duration> {
         var track = StampTrack(timeBase: base, bits: bits)
         let modulus: Int64 = 1 << Int64(bits)
-        var last: Int64?
-        var steps: Set<Int64> = []
+        var last: Timestamp?
+        var steps: Set<Duration> = []
         for index in 0..<Int64(200) {
             var ticks = (start + index * step) % modulus
             if signed, ticks >= modulus / 2 { ticks -= modulus }
@@ -30,15 +30,15 @@ struct StampTrackTests {
         "Timestamps that begin just before a wrap, or before a sign bit, continue without a jump",
         arguments: [4_294_965_296, 2_147_481_648, 16_775_215, 0, 4_294_967_295] as [Int64])
     func milliseconds(start: Int64) {
-        #expect(steps(from: start, by: 40, bits: 32, base: .milliseconds) == [40_000_000])
-        #expect(steps(from: start, by: 40, bits: 32, base: .milliseconds, signed: true) == [40_000_000])
+        #expect(steps(from: start, by: 40, bits: 32, base: .milliseconds) == [.milliseconds(40)])
+        #expect(steps(from: start, by: 40, bits: 32, base: .milliseconds, signed: true) == [.milliseconds(40)])
     }
 
     @Test(
         "The 33-bit timestamps of a transport stream wrap without a jump",
         arguments: [8_589_844_592, 4_294_877_296] as [Int64])
     func transportStream(start: Int64) {
-        #expect(steps(from: start, by: 3600, bits: 33, base: .mpegTS) == [40_000_000])
+        #expect(steps(from: start, by: 3600, bits: 33, base: .mpegTS) == [.milliseconds(40)])
     }
 
     @Test("Timestamps that the demuxer has already unwrapped continue without a jump")
@@ -46,7 +46,7 @@ struct StampTrackTests {
         var track = StampTrack(timeBase: .mpegTS, bits: 33)
         let first = track.unwrap((1 << 33) - 1800)
         let second = track.unwrap((1 << 33) + 1800)
-        #expect(second == first.map { $0 + 40_000_000 })
+        #expect(second == first.map { $0 + .milliseconds(40) })
     }
 
     @Test("A reordered timestamp from before a wrap that arrives after the wrap keeps its earlier time")
@@ -57,25 +57,25 @@ struct StampTrackTests {
         let wrapped = track.unwrap(30)
         let back = track.unwrap(last + 5)
         let on = track.unwrap(70)
-        #expect(first == last * 1_000_000)
-        #expect(wrapped == first.map { $0 + 40_000_000 })
-        #expect(back == first.map { $0 + 5_000_000 })
-        #expect(on == first.map { $0 + 80_000_000 })
+        #expect(first == Timestamp(last, in: .milliseconds))
+        #expect(wrapped == first.map { $0 + .milliseconds(40) })
+        #expect(back == first.map { $0 + .milliseconds(5) })
+        #expect(on == first.map { $0 + .milliseconds(80) })
     }
 
     @Test("A presentation time after the wrap is close to its decoding time before the wrap")
     func presentation() {
         var track = StampTrack(timeBase: .mpegTS, bits: 33)
         let decode = track.unwrap((1 << 33) - 900)
-        #expect(track.beside(1800) == decode.map { $0 + 30_000_000 })
+        #expect(track.beside(1800) == decode.map { $0 + .milliseconds(30) })
     }
 
     @Test("A track that begins after a wrap is aligned to the track that began before the wrap")
     func joining() {
         var track = StampTrack(timeBase: .milliseconds, bits: 32)
-        track.join(at: ((Int64(1) << 32) - 5) * 1_000_000)
+        track.join(at: Timestamp((1 << 32) - 5, in: .milliseconds))
         let time = track.unwrap(3)
-        #expect(time == ((Int64(1) << 32) + 3) * 1_000_000)
+        #expect(time == Timestamp((1 << 32) + 3, in: .milliseconds))
     }
 
     @Test("Impossible timestamps have no time, and none of them crashes the process")
