@@ -48,7 +48,8 @@ struct RecorderBench {
             getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
             func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
             return Cost(
-                cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime), wall: Double(SystemClock().now) / 1e9)
+                cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+                wall: Double(SystemClock().now.nanoseconds) / 1e9)
         }
 
         static func since(_ start: Cost) -> Cost {
@@ -74,7 +75,7 @@ struct RecorderBench {
         let origin = SystemClock().now
         var audioIndex: Int64 = -1
         for frame in 0..<seconds * 30 {
-            if isPaced { usleep(UInt32(clamping: (origin + frame * 1_000_000_000 / 30 - SystemClock().now) / 1000)) }
+            if isPaced { SystemClock().sleep(until: origin + .seconds(frame) / 30) }
             while audioIndex * 1024 <= frame * 1600 {
                 recorder.accept([payloads.audio(audioIndex, audio)])
                 audioIndex += 1
@@ -88,7 +89,7 @@ struct RecorderBench {
         let recording = Cost.since(start)
         start = Cost.now()
         let done = DispatchSemaphore(value: 0)
-        recorder.finish(deadline: .max) { done.signal() }
+        recorder.finish(deadline: .distantFuture) { done.signal() }
         done.wait()
         let status = recorder.status
         guard status.gapCount == 0, status.segmentsFinished == 1, let name = status.lastFinished else {
@@ -151,7 +152,7 @@ private struct Payloads {
 
 /// A requester that ignores requests, for a program whose keyframes come without requests.
 private final class NoKeyframes: KeyframeRequester {
-    func requestKeyframe(at programTime: Int64?) {}
+    func requestKeyframe(at programTime: ProgramInstant?) {}
 }
 
 /// A result that cannot be used.

@@ -2,6 +2,7 @@
 
 import Media
 import PacketSamples
+import TestSupport
 import Testing
 
 @testable import RTMP
