@@ -23,7 +23,7 @@ package struct Alarm: Sendable {
     /// An event that must be reported to the operator.
     package enum Event: Sendable, Hashable {
         /// The fault began at `since` and has now lasted long enough to be reported.
-        case began(since: Timestamp)
+        case began(since: ProgramInstant)
         /// The fault is over, after it lasted for `after`.
         case ended(after: Duration)
     }
@@ -32,9 +32,9 @@ package struct Alarm: Sendable {
     private static let clear = Duration.seconds(1)
 
     private let patience: Duration
-    private var since: Timestamp?
-    private var rightSince: Timestamp?
-    private var latest = Timestamp.zero
+    private var since: ProgramInstant?
+    private var rightSince: ProgramInstant?
+    private var latest = ProgramInstant.zero
     private var isActive = false
     private var count = 0
 
@@ -48,7 +48,7 @@ package struct Alarm: Sendable {
     }
 
     /// Processes the reading for the program from `start` to `end`. Returns an event if there is one to report.
-    package mutating func note(_ reading: Reading, from start: Timestamp, to end: Timestamp) -> Event? {
+    package mutating func note(_ reading: Reading, from start: ProgramInstant, to end: ProgramInstant) -> Event? {
         latest = end
         switch reading {
         case .faulty: return noteFault(start, end)
@@ -59,7 +59,7 @@ package struct Alarm: Sendable {
         }
     }
 
-    private mutating func noteFault(_ start: Timestamp, _ end: Timestamp) -> Event? {
+    private mutating func noteFault(_ start: ProgramInstant, _ end: ProgramInstant) -> Event? {
         rightSince = nil
         let since = since ?? start
         self.since = since
@@ -69,7 +69,7 @@ package struct Alarm: Sendable {
         return .began(since: since)
     }
 
-    private mutating func noteAbsence(_ start: Timestamp, _ end: Timestamp) -> Event? {
+    private mutating func noteAbsence(_ start: ProgramInstant, _ end: ProgramInstant) -> Event? {
         guard isActive, let began = since else {
             since = nil
             return nil

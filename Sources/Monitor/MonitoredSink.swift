@@ -89,7 +89,8 @@ package final class MonitoredSink: ProgramSink {
         let base = audio.format.timeBase
         let (event, ready) = state.withLock { state in
             let event = state.silence?.note(
-                state.audio.read(audio), from: Timestamp(audio.position, in: base), to: Timestamp(audio.end, in: base))
+                state.audio.read(audio), from: ProgramInstant(audio.position, in: base),
+                to: ProgramInstant(audio.end, in: base))
             return (event, process(audio, &state))
         }
         AlarmKind.silence.tell(event, to: logger)
@@ -113,8 +114,8 @@ package final class MonitoredSink: ProgramSink {
             guard state.lookedAt == nil || index - last >= stride else { return [] }
             state.lookedAt = index
             let reading = state.frames.read(frame)
-            let from = Timestamp(last + 1, in: frameRate.timeBase)
-            let to = Timestamp(index + 1, in: frameRate.timeBase)
+            let from = ProgramInstant(last + 1, in: frameRate.timeBase)
+            let to = ProgramInstant(index + 1, in: frameRate.timeBase)
             return [
                 (state.black?.note(reading.black, from: from, to: to), .black),
                 (state.frozen?.note(reading.frozen, from: from, to: to), .frozen),

@@ -25,20 +25,20 @@ package final class PacketMonitor: Sendable {
     /// The maximum number of packets that wait to be examined: 4 s of AAC.
     private static let room = 200
 
-    /// If audio ends more than this before the newest frame, in nanoseconds, audio is missing. The limit is long,
+    /// If audio ends more than this before the newest frame, audio is missing. The limit is long,
     /// because broadcasters multiplex audio up to a second later than video.
-    private static let longestLag: Int64 = 2_000_000_000
+    private static let longestLag = Duration.seconds(2)
 
     private let queue: DispatchQueue
     private let waiting = Atomic(0)
-    /// The end of the newest audio packet or, if it is later, the time of the first frame after an interruption of the
-    /// video; in nanoseconds of program time. `.max` before the first audio.
-    private let audioEnd = Atomic(Int64.max)
-    /// The presentation time of the newest frame, in nanoseconds of program time.
-    private let videoTime = Atomic(Int64.min)
-    /// If two consecutive frames are further apart than this, in nanoseconds, the video itself was interrupted, so
+    /// The nanoseconds of the end of the newest audio packet or, if it is later, of the time of the first frame after an
+    /// interruption of the video; those of distantFuture before the first audio.
+    private let audioEnd = Atomic(ProgramInstant.distantFuture.nanoseconds)
+    /// The nanoseconds of the presentation time of the newest frame; those of distantPast before the first frame.
+    private let videoTime = Atomic(ProgramInstant.distantPast.nanoseconds)
+    /// If two consecutive frames are further apart than this, the video itself was interrupted, so
     /// audio that is missing between them is no fault.
-    private static let longestFrame: Int64 = 1_000_000_000
+    private static let longestFrame = Duration.seconds(1)
     private let logger: Logger
     private let state: Mutex<State>
     private let shown = Mutex(MonitorStatus())
@@ -63,23 +63,25 @@ package final class PacketMonitor: Sendable {
     /// Receives the next packet of any track, and returns at once. Audio packets are examined later on the monitor's
     /// queue. Frames are not examined: their times only show how long audio has been missing.
     package func take(_ packet: EncodedPacket) {
-        let time = packet.ptsNanoseconds
+        let time = packet.programPts
         switch packet.track {
         case .audio:
-            let end = time + packet.timeBase.rescale(packet.duration, to: .nanoseconds)
-            audioEnd.store(end, ordering: .relaxed)
-            later { $0.look(at: packet, Timestamp(nanoseconds: time)..<Timestamp(nanoseconds: max(time, end))) }
+            let end = time + packet.timeBase.duration(packet.duration)
+            audioEnd.store(end.nanoseconds, ordering: .relaxed)
+            later { $0.look(at: packet, time..<max(time, end)) }
         case .video:
-            let before = videoTime.load(ordering: .relaxed)
+            let before = ProgramInstant(nanoseconds: videoTime.load(ordering: .relaxed))
             // A frame that is shown before an earlier one is ignored: frames come in decoding order, but the alarm
             // needs times that do not decrease.
             guard time > before else { return }
-            videoTime.store(time, ordering: .relaxed)
-            let end = audioEnd.load(ordering: .relaxed)
-            guard end < .max, before > .min else { return }
-            if time - before > Self.longestFrame { return audioEnd.store(max(end, time), ordering: .relaxed) }
+            videoTime.store(time.nanoseconds, ordering: .relaxed)
+            let end = ProgramInstant(nanoseconds: audioEnd.load(ordering: .relaxed))
+            guard end < .distantFuture, before > .distantPast else { return }
+            if time - before > Self.longestFrame {
+                return audioEnd.store(max(end, time).nanoseconds, ordering: .relaxed)
+            }
             guard time - end > Self.longestLag else { return }
-            later { $0.noteMissing(Timestamp(nanoseconds: end)..<Timestamp(nanoseconds: time)) }
+            later { $0.noteMissing(end..<time) }
         case .data: return
         }
     }
@@ -93,11 +95,11 @@ package final class PacketMonitor: Sendable {
         }
     }
 
-    private func noteMissing(_ times: Range<Timestamp>) {
+    private func noteMissing(_ times: Range<ProgramInstant>) {
         tell([state.withLock { $0.silence?.note(.faulty, from: times.lowerBound, to: times.upperBound) }])
     }
 
-    private func look(at packet: EncodedPacket, _ times: Range<Timestamp>) {
+    private func look(at packet: EncodedPacket, _ times: Range<ProgramInstant>) {
         let (events, failure) = state.withLock { state -> ([Alarm.Event?], AVFailure?) in
             if state.broken === packet.description { return ([], nil) }
             do throws(AVFailure) {
@@ -126,7 +128,7 @@ package final class PacketMonitor: Sendable {
     }
 
     private static func read(
-        _ packet: EncodedPacket, _ times: Range<Timestamp>, _ state: inout State
+        _ packet: EncodedPacket, _ times: Range<ProgramInstant>, _ state: inout State
     ) throws(AVFailure) -> [Alarm.Event?] {
         if state.decoder?.track !== packet.description {
             state.decoder = nil

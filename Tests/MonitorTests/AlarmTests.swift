@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import TestSupport
 import Testing
 
 @testable import Monitor
@@ -21,7 +22,7 @@ struct AlarmTests {
             }
         }
 
-        private func at(_ tenths: Int64) -> Timestamp { Timestamp(nanoseconds: tenths * 100_000_000) }
+        private func at(_ tenths: Int64) -> ProgramInstant { .zero + .milliseconds(tenths * 100) }
     }
 
     @Test("A fault that lasts long enough is reported with its beginning, and again a second after it ends")
@@ -34,7 +35,7 @@ struct AlarmTests {
         #expect(trial.told.map(\.at) == [25, 65])
         #expect(
             trial.told.map(\.event) == [
-                .began(since: Timestamp(nanoseconds: 500_000_000)), .ended(after: .seconds(5)),
+                .began(since: 500_000_000), .ended(after: .seconds(5)),
             ])
         #expect(trial.alarm.status == AlarmStatus(isActive: false, seconds: 0, count: 1))
     }
