@@ -16,18 +16,18 @@ struct SRTClosings {
 
     /// The number of pending calls of `srt_close`.
     private(set) var count = 0
-    private var lastOpening: Int64?
+    private var lastOpening: MonotonicInstant?
 
     /// The permission to create one socket.
     struct Reservation {
-        fileprivate let time: Int64
-        fileprivate let previous: Int64?
+        fileprivate let time: MonotonicInstant
+        fileprivate let previous: MonotonicInstant?
     }
 
-    /// Returns the permission to create a socket at `now`, in monotonic nanoseconds; nil if no socket is allowed now.
+    /// Returns the permission to create a socket at `now`; nil if no socket is allowed now.
     /// Checking and reserving is one step, so that two outputs never get the same permission.
-    mutating func reserve(at now: Int64) -> Reservation? {
-        let isLate = lastOpening.map { now - $0 >= Self.interval.inNanoseconds } ?? true
+    mutating func reserve(at now: MonotonicInstant) -> Reservation? {
+        let isLate = lastOpening.map { now - $0 >= Self.interval } ?? true
         guard count < Self.maximum || isLate else { return nil }
         defer { lastOpening = now }
         return Reservation(time: now, previous: lastOpening)

@@ -13,16 +13,17 @@ package final class SRTConnection: Sendable {
         var unread: [UInt8] = []
         var offset = 0
         var statistics = SRTInputStatistics()
-        var lastInspection: Int64
+        var lastInspection: MonotonicInstant
         var reason: String?
     }
 
-    private static let inspection = Duration.seconds(1).inNanoseconds
+    private static let inspection = Duration.seconds(1)
 
     /// The IP address of the peer.
     package let address: String
     private let socket: SRTSocket
     private let clock: any MonotonicClock
+    /// The nanoseconds of the clock when data last arrived.
     private let lastReceived: Atomic<Int64>
     private let isEnded = Atomic(false)
     private let state: Mutex<State>
@@ -32,7 +33,7 @@ package final class SRTConnection: Sendable {
         self.socket = socket
         self.clock = clock
         self.address = address
-        lastReceived = Atomic(clock.now)
+        lastReceived = Atomic(clock.now.nanoseconds)
         state = Mutex(State(lastInspection: clock.now))
         socket.prepareToReceive()
     }
@@ -54,7 +55,7 @@ package final class SRTConnection: Sendable {
 
     /// Whether no data has arrived for at least `time`.
     func isSilent(for time: Duration) -> Bool {
-        clock.now - lastReceived.load(ordering: .relaxed) >= time.inNanoseconds
+        clock.now - MonotonicInstant(nanoseconds: lastReceived.load(ordering: .relaxed)) >= time
     }
 
     /// Copies the next received bytes into `buffer`. Returns the number of bytes, 0 if no data arrived within a tenth
@@ -70,7 +71,7 @@ package final class SRTConnection: Sendable {
 
     /// Returns whether the received data is a transport stream. Returns nil if that is not known by `deadline`, if
     /// `isStopped` returns true, or if the connection ends. The reader still gets the bytes that are read here. Blocks.
-    func isTransportStream(before deadline: Int64, isStopped: () -> Bool) -> Bool? {
+    func isTransportStream(before deadline: MonotonicInstant, isStopped: () -> Bool) -> Bool? {
         var message = [UInt8](repeating: 0, count: SRTSocket.longestMessage)
         while clock.now < deadline, !isStopped() {
             guard let count = message.withUnsafeMutableBytes({ read(into: $0) }) else { return nil }
@@ -117,7 +118,7 @@ package final class SRTConnection: Sendable {
         }
         switch socket.receive(into: buffer) {
         case .bytes(let count):
-            lastReceived.store(clock.now, ordering: .relaxed)
+            lastReceived.store(clock.now.nanoseconds, ordering: .relaxed)
             return count
         case .nothing: return 0
         case .ended:

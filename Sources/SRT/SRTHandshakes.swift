@@ -8,8 +8,8 @@ internal import Networking
 /// passphrase last, and does not report that it was wrong.
 struct SRTHandshakes {
     private struct Caller {
-        /// When the caller's request was accepted, in monotonic nanoseconds.
-        let at: Int64
+        /// When the caller's request was accepted.
+        let at: MonotonicInstant
         let network: ClientNetwork
     }
 
@@ -20,8 +20,8 @@ struct SRTHandshakes {
 
     private var callers: [SRTSOCKET: Caller] = [:]
 
-    /// Remembers a caller whose request was accepted at `now`, in monotonic nanoseconds.
-    mutating func begin(_ socket: SRTSOCKET, from network: ClientNetwork, at now: Int64) {
+    /// Remembers a caller whose request was accepted at `now`.
+    mutating func begin(_ socket: SRTSOCKET, from network: ClientNetwork, at now: MonotonicInstant) {
         guard callers.count < Self.mostCallers else { return }
         callers[socket] = Caller(at: now, network: network)
     }
@@ -31,8 +31,8 @@ struct SRTHandshakes {
 
     /// Forgets the callers whose requests were accepted more than ``limit`` before `now`. Returns the networks of those
     /// that are not connected.
-    mutating func takeFailures(at now: Int64, isConnected: (SRTSOCKET) -> Bool) -> [ClientNetwork] {
-        let late = callers.filter { now - $0.value.at > Self.limit.inNanoseconds }
+    mutating func takeFailures(at now: MonotonicInstant, isConnected: (SRTSOCKET) -> Bool) -> [ClientNetwork] {
+        let late = callers.filter { now - $0.value.at > Self.limit }
         for socket in late.keys { callers[socket] = nil }
         return late.filter { !isConnected($0.key) }.values.map(\.network)
     }

@@ -44,9 +44,9 @@ package final class SRTInput: Sendable {
         var limit = NoticeLimit()
     }
 
-    /// The time, in nanoseconds, within which the data of a new connection must be recognized as a transport stream.
-    private static let patience = Duration.seconds(15).inNanoseconds
-    private static let pollInterval = Duration.milliseconds(10).inNanoseconds
+    /// The time within which the data of a new connection must be recognized as a transport stream.
+    private static let patience = Duration.seconds(15)
+    private static let pollInterval = Duration.milliseconds(10)
 
     private let url: SRTURL
     private let server: SRTServer
@@ -202,7 +202,7 @@ extension SRTInput {
         if let local = url.localAddress(for: address) { try socket.bind(to: local, url: url) }
         try socket.connect(to: address, url: url)
         // This limit is a second longer than the time limit for connecting that libsrt itself applies.
-        let deadline = clock.now + Duration.milliseconds(url.connectMilliseconds + 1000).inNanoseconds
+        let deadline = clock.now + .milliseconds(url.connectMilliseconds + 1000)
         while !hasEnded {
             switch socket.condition {
             case .connected: return SRTConnection(socket, to: address.description, clock: clock)
@@ -236,15 +236,15 @@ extension SRTInput {
 
 /// Decides when an operator is told that packets did not arrive in time. It does no I/O and has no clock.
 struct SRTDropWatch {
-    /// The minimum interval between two reports, in nanoseconds.
-    static let interval = Duration.seconds(10).inNanoseconds
+    /// The minimum interval between two reports.
+    static let interval = Duration.seconds(10)
 
     private var told: Int64 = 0
-    private var toldAt: Int64?
+    private var toldAt: MonotonicInstant?
 
     /// Records `total`, the number of all missing packets until `now`. Returns the number of missing packets to report,
     /// or nil if nothing is to be reported now.
-    mutating func note(_ total: Int64, at now: Int64) -> Int64? {
+    mutating func note(_ total: Int64, at now: MonotonicInstant) -> Int64? {
         guard total > told, toldAt.map({ now - $0 >= Self.interval }) ?? true else { return nil }
         defer { (told, toldAt) = (total, now) }
         return total - told

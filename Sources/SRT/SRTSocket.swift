@@ -174,7 +174,7 @@ extension SRTSocket {
             srt_listen_callback(handle, SRTListenHook.callback, opaque)
         }
         let clock = SystemClock()
-        let deadline = clock.now + Self.patienceWithClosings.inNanoseconds
+        let deadline = clock.now + Self.patienceWithClosings
         while true {
             // The number of sockets that are being closed must be read before the call of `srt_listen`. A close that
             // completes during the call may have been the reason why the call failed.
@@ -183,7 +183,7 @@ extension SRTSocket {
             guard isClosing, srt_getlasterror(nil) == SRT_EDUPLISTEN.rawValue, clock.now < deadline else {
                 throw Self.failure("srt_listen", url, step: "listening")
             }
-            clock.sleep(until: clock.now + 5_000_000)
+            clock.sleep(until: clock.now + .milliseconds(5))
         }
     }
 
