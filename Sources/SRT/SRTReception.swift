@@ -24,7 +24,7 @@ final class SRTReception: Sendable {
     /// The stream ID that a caller must send; nil means that any stream ID is accepted.
     let wanted: SRTStreamID?
     private let state = Mutex(State())
-    private let news = DispatchSemaphore(value: 0)
+    private let dataAvailable = DispatchSemaphore(value: 0)
 
     init(_ url: SRTURL) {
         self.url = url
@@ -51,7 +51,7 @@ final class SRTReception: Sendable {
             return (true, state.connection)
         }
         former?.close(because: "another sender took it over")
-        if isAccepted { news.signal() }
+        if isAccepted { dataAvailable.signal() }
         return isAccepted
     }
 
@@ -66,7 +66,7 @@ final class SRTReception: Sendable {
             }
         }
         if let connection = take() { return connection }
-        _ = news.wait(timeout: .now() + .nanoseconds(Int(time.inNanoseconds)))
+        _ = dataAvailable.wait(timeout: .now() + .nanoseconds(Int(time.inNanoseconds)))
         return take()
     }
 
@@ -78,7 +78,7 @@ final class SRTReception: Sendable {
             return state.connection
         }
         connection?.close()
-        news.signal()
+        dataAvailable.signal()
     }
 
     private func mayBeTaken(_ state: State) -> Bool {
