@@ -66,7 +66,7 @@ import Testing
             for action in cutter.push(videoPacket(frame, rate: rate, isKeyframe: isKeyframe)) + cutter.push(audio) {
                 if case .open(let start) = action { starts.append(Double(start.keyframe.pts) / 25) }
                 if case .request(let time?) = action {
-                    wanted.insert(TimeBase.nanoseconds.rescale(time - 1000, to: rate.timeBase, rounding: .up))
+                    wanted.insert(rate.frame(at: time - .microseconds(1), rounding: .up).number)
                 }
             }
         }

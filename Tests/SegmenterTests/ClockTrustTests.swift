@@ -32,7 +32,8 @@ struct ClockTrustTests {
         let running = Int64(hours * Double(Self.hour))
         return policy.plan(
             .init(
-                segments: files, wallClock: UTCTime(milliseconds: Self.now + running + ahead), now: running * 1_000_000,
+                segments: files, wallClock: UTCTime(milliseconds: Self.now + running + ahead),
+                now: .zero + .milliseconds(running),
                 space: space, isConfirmed: confirmed)
         ) { _ in true }
     }
@@ -72,7 +73,7 @@ struct ClockTrustTests {
                 memory = policy.memory(
                     .init(
                         segments: [], wallClock: UTCTime(milliseconds: Self.now + running + 365 * Self.day),
-                        now: running * 1_000_000))
+                        now: .zero + .milliseconds(running)))
             }
         }
     }
@@ -153,7 +154,7 @@ struct ClockTrustTests {
             policy.plan(
                 .init(
                     segments: [new], wallClock: UTCTime(milliseconds: Self.now + hours * Self.hour),
-                    now: hours * Self.hour * 1_000_000, isConfirmed: true, own: ["new"])
+                    now: .zero + .milliseconds(hours * Self.hour), isConfirmed: true, own: ["new"])
             ) { _ in true }
         }
         #expect(plan(1).deletions.isEmpty)
@@ -236,7 +237,7 @@ struct ClockTrustTests {
         mutating func look() -> [String] {
             let look = RetentionPolicy.Look(
                 segments: files.map(\.file), wallClock: UTCTime(milliseconds: time + ahead),
-                now: (time - started) * 1_000_000, isConfirmed: isConfirmed, own: own)
+                now: .zero + .milliseconds(time - started), isConfirmed: isConfirmed, own: own)
             let plan = policy.plan(look) { _ in true }
             memory = policy.memory(look)
             var faults: [String] = []

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import TestSupport
 import Testing
 
 @testable import Segmenter
@@ -13,10 +14,10 @@ struct CopiedCutterTests {
         var audio: [Int64] = []
     }
 
-    private static let second: Int64 = 1_000_000_000
+    private static func seconds(_ count: Int64) -> ProgramInstant { .zero + .seconds(count) }
     private let rate = FrameRate(25)
 
-    private func cut(_ packets: [EncodedPacket], at cuts: [Int64], from begin: Int64 = 0) -> [File] {
+    private func cut(_ packets: [EncodedPacket], at cuts: [ProgramInstant], from begin: ProgramInstant = 0) -> [File] {
         var cutter = CopiedCutter()
         cutter.wait(until: begin)
         for cut in cuts { cutter.cut(at: cut) }
@@ -49,21 +50,21 @@ struct CopiedCutterTests {
     func audioAlone(comesBack: Bool) throws {
         let all = program(250)
         let packets = all.filter { $0.track == .audio || $0.pts < 45 || comesBack && $0.pts >= 200 }
-        let files = cut(packets, at: [2 * Self.second])
+        let files = cut(packets, at: [Self.seconds(2)])
         #expect(files.count == (comesBack ? 2 : 1))
-        #expect(lost(packets.filter { $0.ptsNanoseconds > 0 }, files).isEmpty, "\(lost(packets, files))")
-        if comesBack { #expect(files[1].start.time == 8 * Self.second) }
+        #expect(lost(packets.filter { $0.programPts > 0 }, files).isEmpty, "\(lost(packets, files))")
+        if comesBack { #expect(files[1].start.time == Self.seconds(8)) }
     }
 
     @Test("If no keyframe arrives at a cut, a copied recording's open file continues even when the buffer is full")
     func endless() throws {
         // At 300 kB per frame, 192 MiB are reached after 672 frames.
         let packets = syntheticProgram(rate: rate, frames: 900, isKeyframe: { $0 == 0 || $0 == 850 }, size: 300_000)
-        let files = cut(packets, at: [28 * Self.second])
+        let files = cut(packets, at: [Self.seconds(28)])
         try #require(files.count == 2)
-        #expect(files[0].frames.count >= 850 && files[1].start.time == 34 * Self.second)
+        #expect(files[0].frames.count >= 850 && files[1].start.time == Self.seconds(34))
         #expect(Set(files.flatMap(\.frames)).count == 900)
-        #expect(lost(packets.filter { $0.ptsNanoseconds > 0 }, files).isEmpty)
+        #expect(lost(packets.filter { $0.programPts > 0 }, files).isEmpty)
     }
 
     @Test("If the coding changes before the first file is open, two files are recorded, each with its own frames")
@@ -82,8 +83,8 @@ struct CopiedCutterTests {
 
     @Test("A copied file begins with the keyframe before its first frame, and the previous file keeps that GOP's start")
     func overlap() throws {
-        let files = cut(program(100), at: [Self.second, 2 * Self.second + 10_000_000])
-        #expect(files.map { $0.start.time } == [0, Self.second, 2 * Self.second])
+        let files = cut(program(100), at: [Self.seconds(1), Self.seconds(2) + .milliseconds(10)])
+        #expect(files.map { $0.start.time } == [0, Self.seconds(1), Self.seconds(2)])
         #expect(files.map(\.start.keyframe.pts) == [0, 20, 50])
         #expect(files.map { $0.start.shown?.continues } == [false, true, true])
         try #require(files.count == 3)
@@ -101,23 +102,23 @@ struct CopiedCutterTests {
         "A copied file begins with the frame nearest to its requested start",
         arguments: [(-19, 25), (19, 25), (21, 26)])
     func nearest(milliseconds: Int64, frame: Int64) {
-        let files = cut(program(60), at: [Self.second + milliseconds * 1_000_000])
-        #expect(files.map { $0.start.time } == [0, rate.start(of: FrameIndex(frame)).nanoseconds])
+        let files = cut(program(60), at: [Self.seconds(1) + .milliseconds(milliseconds)])
+        #expect(files.map { $0.start.time } == [0, rate.start(of: FrameIndex(frame))])
     }
 
     @Test("The first copied file begins at its requested start within a GOP, and packets before that GOP are dropped")
     func begins() {
-        let files = cut(program(60), at: [], from: Self.second)
-        #expect(files.map { $0.start.time } == [Self.second])
+        let files = cut(program(60), at: [], from: Self.seconds(1))
+        #expect(files.map { $0.start.time } == [Self.seconds(1)])
         #expect(files.first?.frames == Array(20..<60))
     }
 
     @Test("The file of a source that connects late begins at the source's first keyframe")
     func late() {
-        let packets = program(80).filter { $0.ptsNanoseconds >= Self.second + 160_000_000 }
-        let files = cut(packets, at: [Self.second / 2, 2 * Self.second])
+        let packets = program(80).filter { $0.programPts >= Self.seconds(1) + .milliseconds(160) }
+        let files = cut(packets, at: [500_000_000, Self.seconds(2)])
         #expect(files.map { $0.start.keyframe.pts } == [30, 50])
-        #expect(files.map { $0.start.time } == [Self.second + 200_000_000, 2 * Self.second])
+        #expect(files.map { $0.start.time } == [Self.seconds(1) + .milliseconds(200), Self.seconds(2)])
     }
 
     @Test("Open-GOP frames presented before a file's first keyframe are in the previous file only")
@@ -137,15 +138,15 @@ struct CopiedCutterTests {
     func recoded() {
         let other = videoTrack(rate: rate, avcC: [1, 100, 0, 40, 255, 224, 0])
         let packets = program(60).map { $0.track == .video && $0.pts >= 30 ? $0.recoded(as: other) : $0 }
-        let files = cut(packets, at: [2 * Self.second])
+        let files = cut(packets, at: [Self.seconds(2)])
         #expect(files.map { $0.start.keyframe.pts } == [0, 30, 50])
         #expect(files.dropFirst().allSatisfy { $0.start.keyframe.description === other })
     }
 
     /// A program whose audio arrives `late` (in milliseconds) after the frames that are shown with it.
     private func program(_ frames: Int64, late: Int64, keyframes: Int64 = 25) -> [EncodedPacket] {
-        func arrival(_ packet: EncodedPacket) -> Int64 {
-            packet.dtsNanoseconds + (packet.track == .audio ? late * 1_000_000 : 0)
+        func arrival(_ packet: EncodedPacket) -> ProgramInstant {
+            packet.programDts + (packet.track == .audio ? .milliseconds(late) : .zero)
         }
         return program(frames, keyframes: keyframes).sorted {
             (arrival($0), $0.track.rawValue) < (arrival($1), $1.track.rawValue)
@@ -162,11 +163,13 @@ struct CopiedCutterTests {
         let packets = program(150, late: late).map {
             $0.track == .audio && $0.pts * 25 >= change * 48_000 ? $0.recoded(as: other) : $0
         }
-        let files = cut(packets, at: [4 * Self.second])
+        let files = cut(packets, at: [Self.seconds(4)])
         #expect(files.count == 3)
         #expect(lost(packets, files).isEmpty, "\(lost(packets, files))")
         #expect(Set(files.flatMap(\.frames)).count == 150)
-        #expect(files.dropFirst().first.map { abs($0.start.time - change * 40_000_000) <= 40_000_000 } == true)
+        let wanted = rate.start(of: FrameIndex(change))
+        let near = wanted - .milliseconds(40)...wanted + .milliseconds(40)
+        #expect(files.dropFirst().first.map { near.contains($0.start.time) } == true)
     }
 
     @Test(
@@ -178,7 +181,7 @@ struct CopiedCutterTests {
             $0.track == .video && $0.pts >= 50 ? $0.recoded(as: other) : $0
         }
         let files = cut(packets, at: [])
-        #expect(files.map(\.start.time) == [0, 2 * Self.second])
+        #expect(files.map(\.start.time) == [0, Self.seconds(2)])
         #expect(lost(packets, files).isEmpty, "\(lost(packets, files))")
         #expect(files.map { Set($0.frames) } == [Set(0..<50), Set(50..<150)])
         // The audio before the change is in the first file.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import TestSupport
 import Testing
 
 @testable import Segmenter
@@ -17,11 +18,11 @@ private struct CutFile {
 }
 
 private func cut(_ packets: [EncodedPacket], _ length: SegmentLength, rate: FrameRate) -> (
-    files: [CutFile], requests: [Int64?]
+    files: [CutFile], requests: [ProgramInstant?]
 ) {
     var cutter = SegmentCutter(length: length, stream: description(rate: rate))
     var files: [CutFile] = []
-    var requests: [Int64?] = []
+    var requests: [ProgramInstant?] = []
     for action in packets.flatMap({ cutter.push($0) }) + cutter.finish() {
         switch action {
         case .open(let start): files.append(CutFile(start: start))
@@ -52,7 +53,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(files.map { $0.start.keyframe.pts } == boundaries)
         #expect(files.flatMap(\.frames) == Array(0..<boundaries[100] + 50))
         #expect(requests.count == 101, "one request for each boundary")
-        let times = (1...100).map { Int64($0) * 10_000_000_000 }
+        let times = (1...100).map { ProgramInstant.zero + .seconds(10 * $0) }
         #expect(Array(requests.compactMap { $0 }.prefix(100)) == times)
     }
 
@@ -136,14 +137,14 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         let packets = syntheticProgram(rate: rate, frames: 1000) { [0, 250, 620].contains($0) }
         let (files, _) = cut(packets, .duration(.seconds(10)), rate: rate)
         #expect(files.map(\.start.keyframe.pts) == [0, 250, 620])
-        #expect(files.map(\.start.lateness) == [0, 0, 4_800_000_000])
+        #expect(files.map(\.start.lateness) == [.zero, .zero, .milliseconds(4800)])
     }
 
     @Test func `A keyframe is requested before the encoder reaches each cut`() {
         let rate = FrameRate(30)
         let packets = syntheticProgram(rate: rate, frames: 40) { $0 == 0 }
         let (_, requests) = cut(packets, .duration(.seconds(1)), rate: rate)
-        #expect(requests == (1...4).map { $0 * 1_000_000_000 })
+        #expect(requests == (1...4).map { .zero + .seconds($0) })
     }
 
     @Test func `A frame is written without waiting forever for audio that never arrives`() {

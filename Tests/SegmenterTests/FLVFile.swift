@@ -47,7 +47,7 @@ struct FLVFile {
             position += 11 + size + 4
         }
         self.packets = packets.sorted {
-            ($0.dtsNanoseconds, $1.track.rawValue) < ($1.dtsNanoseconds, $0.track.rawValue)
+            ($0.programDts, $1.track.rawValue) < ($1.programDts, $0.track.rawValue)
         }
         self.description = StreamDescription(video: video, audio: audio)
     }

@@ -25,7 +25,7 @@ import Testing
         }
         let audio = (-1..<(groups * 48_000 / 1024)).map { audioPacket($0) }
         return (videoPackets + audio).sorted {
-            ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue)
+            ($0.programDts, $0.track.rawValue) < ($1.programDts, $1.track.rawValue)
         }
     }
 
@@ -60,7 +60,7 @@ import Testing
             configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
             logger: quiet)
         let recording = Recording(directory: directory, recorder: recorder)
-        recorder.cut(at: 24 * 40_000_000)
+        recorder.cut(at: Self.rate.start(of: 24))
         // Frame 24, the last one before the cut, has arrived; the frames that precede it in presentation order have
         // not.
         let packets = reordered(groups: 1)
@@ -94,7 +94,7 @@ import Testing
             let gap = try #require(status.gaps.first)
             #expect(status.framesWritten + gap.frames == 150)
             let to = try #require(gap.to)
-            #expect(to - gap.from == Int64(gap.frames) * 40_000_000, "after \(count) videoPackets")
+            #expect(to - gap.from == .milliseconds(gap.frames * 40), "after \(count) videoPackets")
         }
     }
 
@@ -106,23 +106,22 @@ import Testing
             configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
             clock: clock, logger: quiet)
         let packets = reordered(groups: 4)
-        for packet in packets where packet.dtsNanoseconds < 2_000_000_000 { recorder.accept([packet]) }
+        for packet in packets where packet.programDts < 2_000_000_000 { recorder.accept([packet]) }
         recorder.wake()
         recorder.waitUntilIdle()
         for name in directory.files { try FileManager.default.removeItem(atPath: directory.path(name)) }
-        for packet in packets where packet.dtsNanoseconds >= 2_000_000_000 { recorder.accept([packet]) }
+        for packet in packets where packet.programDts >= 2_000_000_000 { recorder.accept([packet]) }
         recorder.wake()
         recorder.waitUntilIdle()
         let done = DispatchSemaphore(value: 0)
-        recorder.finish(deadline: .max) { done.signal() }
+        recorder.finish(deadline: .distantFuture) { done.signal() }
         done.wait()
         let gap = try #require(recorder.status.gaps.first)
         #expect(recorder.status.framesWritten + gap.frames == 100)
         // All missing frames come after `from` in presentation order. Frames on disk can come after `from`, too,
         // because frames are reordered.
-        let missing = Int64(gap.frames) * 40_000_000
-        #expect(gap.from <= 4_000_000_000 - missing)
-        #expect(gap.from >= 4_000_000_000 - missing - 160_000_000)
+        let latest = 4_000_000_000 - .milliseconds(gap.frames * 40) as ProgramInstant
+        #expect(gap.from <= latest && gap.from >= latest - .milliseconds(160))
     }
 
     @Test func `A gap in the program's frame numbers does not count as reordered frames that are still to arrive`() {

@@ -2,6 +2,7 @@
 
 import Archive
 import Media
+import TestSupport
 import Testing
 
 @testable import Segmenter
@@ -16,12 +17,10 @@ struct LedCutterTests {
         }
     }
 
-    private func nanoseconds(_ frame: Int64) -> Int64 { rate.start(of: FrameIndex(frame)).nanoseconds }
-
     @Test("Without a file length, files end only at the first keyframe at or after each requested time")
     func led() {
         var cutter = SegmentCutter(length: nil, stream: description(rate: rate))
-        for frame in [100, 50, 100, 160] { cutter.cut(at: nanoseconds(Int64(frame))) }
+        for frame: FrameIndex in [100, 50, 100, 160] { cutter.cut(at: rate.start(of: frame)) }
         let keyframes: Set<Int64> = [0, 25, 50, 75, 100, 125, 150, 170, 175]
         #expect(starts(&cutter, keyframes: keyframes, frames: 200) == [0, 50, 100, 170])
         #expect(cutter.nextBoundary == nil)
@@ -30,7 +29,7 @@ struct LedCutterTests {
     @Test("A requested time also ends a file that has a fixed length, and later cuts stay where they are")
     func besides() {
         var cutter = SegmentCutter(length: .duration(.seconds(4)), stream: description(rate: rate))
-        cutter.cut(at: nanoseconds(130))
+        cutter.cut(at: rate.start(of: 130))
         let found = starts(&cutter, keyframes: [0, 25, 50, 100, 130, 160, 200], frames: 250)
         #expect(found == [0, 100, 130, 200])
     }
@@ -38,7 +37,7 @@ struct LedCutterTests {
     @Test("No file of a source begins before the requested start", arguments: [FrameRate(25), FrameRate(30000, 1001)])
     func waits(rate: FrameRate) {
         var cutter = SegmentCutter(length: nil, stream: description(rate: rate))
-        cutter.wait(until: rate.start(of: FrameIndex(41)).nanoseconds)
+        cutter.wait(until: rate.start(of: 41))
         let found = syntheticProgram(rate: rate, frames: 90) { [0, 40, 41, 60].contains($0) }
             .flatMap { cutter.push($0) }
             .compactMap { if case .open(let start) = $0 { start.keyframe.pts } else { nil } }

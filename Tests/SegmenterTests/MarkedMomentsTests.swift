@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import MP4
+import Media
+import TestSupport
 import Testing
 
 @testable import Segmenter
@@ -48,7 +50,7 @@ struct MarkedMomentsTests {
     @Test("If there are too many markers, the newest are kept, and long titles are cut between characters")
     func bounds() {
         var moments = MarkedMoments()
-        for index in 0..<300 { moments.add("\(index)", at: Int64(index)) }
+        for index in Int64(0)..<300 { moments.add("\(index)", at: ProgramInstant(nanoseconds: index)) }
         let chapters = moments.chapters(in: 0..<1000)
         #expect(chapters.count == 255 && chapters.first?.title == "45")
         let box = Chapter.box([.init(start: 1_000, title: String(repeating: "é", count: 200))])

@@ -11,7 +11,7 @@ import Testing
 @Suite struct MissingTests {
     private let rate = FrameRate(25)
 
-    private func recorded(frames: Int64, missingUntil time: Int64) throws -> RecorderStatus {
+    private func recorded(frames: Int64, missingUntil time: ProgramInstant) throws -> RecorderStatus {
         let recording = try Recording(
             description(rate: rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
         recording.feed(syntheticProgram(rate: rate, frames: frames) { $0 % 25 == 0 })

@@ -22,14 +22,14 @@ import Testing
             wallClock: { UTCTime(milliseconds: now.withLock { $0 }) })
         func feed(_ packets: some Sequence<EncodedPacket>) {
             for packet in packets {
-                now.withLock { $0 = max($0, start + packet.dtsNanoseconds / 1_000_000) }
+                now.withLock { $0 = max($0, start + packet.programDts.nanoseconds / 1_000_000) }
                 recording.feed([packet])
                 recording.recorder.waitUntilIdle()
             }
         }
         let packets = syntheticProgram(rate: Self.rate, frames: 225, isKeyframe: { $0 % 25 == 0 })
-        let cut = try #require(packets.firstIndex { $0.track == .video && $0.ptsNanoseconds >= 5_000_000_000 })
-        let back = try #require(packets.firstIndex { $0.track == .video && $0.ptsNanoseconds >= 6_000_000_000 })
+        let cut = try #require(packets.firstIndex { $0.track == .video && $0.programPts >= 5_000_000_000 })
+        let back = try #require(packets.firstIndex { $0.track == .video && $0.programPts >= 6_000_000_000 })
         feed(packets[..<cut])
         recording.recorder.suspend("no room")
         recording.recorder.waitUntilIdle()
@@ -44,7 +44,7 @@ import Testing
         let records = witness.records
         let behind = try #require(records.first { $0.programStart == gap.to })
         let distance = behind.start.milliseconds - witness.gapStarts[0].milliseconds
-        #expect(abs(distance - (behind.programStart - gap.from) / 1_000_000) <= 1)
+        #expect(abs(distance - (behind.programStart - gap.from).inMilliseconds) <= 1)
         #expect(records.map(\.ending).filter { $0 == .disk }.count == 1)
         #expect(records.last?.ending == .stop && records.first?.ending == .rotate)
         #expect(records.reduce(0) { $0 + $1.frames } + gap.frames == 225)
@@ -52,7 +52,7 @@ import Testing
             #expect(before.programEnd == after.programStart)
         }
         let whole = try #require(records.first)
-        #expect(whole.programEnd - whole.programStart == Int64(whole.frames) * 40_000_000)
+        #expect(whole.programEnd - whole.programStart == .milliseconds(whole.frames * 40))
         // The audio lasts as long as the frames, to within one packet.
         #expect(abs(whole.audioSamples - Int64(whole.frames) * 1920) <= 1024)
     }

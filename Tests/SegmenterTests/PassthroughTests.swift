@@ -62,7 +62,7 @@ import Testing
         recording.record(clip.packets)
         let recorded = try CodedClip(path: try #require(recording.finished.first))
         func times(_ clip: CodedClip) -> [Int64] {
-            let frames = clip.packets.filter { $0.track == .video }.map { $0.ptsNanoseconds / 1_000_000 }
+            let frames = clip.packets.filter { $0.track == .video }.map { $0.programPts.nanoseconds / 1_000_000 }
             return frames.map { $0 - frames[0] }
         }
         #expect(times(recorded) == times(clip))

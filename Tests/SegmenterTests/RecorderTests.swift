@@ -37,7 +37,7 @@ import Testing
         let gap = try #require(status.gaps.first)
         #expect(gap.reason == "the disk is full")
         #expect(status.framesWritten + gap.frames == 225)
-        #expect(gap.to.map { $0 - gap.from } == Int64(gap.frames) * 40_000_000)
+        #expect(gap.to.map { $0 - gap.from } == .milliseconds(gap.frames * 40))
     }
 
     @Test func `If the recorder's queue is full there is a gap, and recording continues at a keyframe`() throws {
@@ -46,14 +46,14 @@ import Testing
             queueLimit: 100_000)
         let packets = program(10, size: 1000)
         // The queue is not drained while the first seven seconds arrive.
-        for packet in packets where packet.dtsNanoseconds < 7_000_000_000 { recording.recorder.accept([packet]) }
+        for packet in packets where packet.programDts < 7_000_000_000 { recording.recorder.accept([packet]) }
         // Frames count as soon as they are refused.
         let refused = recording.recorder.status.gapFrames
         #expect(refused > 0 && refused < 175)
         recording.recorder.wake()
         recording.recorder.waitUntilIdle()
         #expect(recording.recorder.status.gapFrames == refused)
-        recording.feed(packets.filter { $0.dtsNanoseconds >= 7_000_000_000 })
+        recording.feed(packets.filter { $0.programDts >= 7_000_000_000 })
         recording.finish()
         let status = recording.recorder.status
         #expect(status.framesWritten + status.gapFrames == 250)
@@ -73,7 +73,7 @@ import Testing
             clock: clock, logger: quiet)
         let packets = program(12)
         func feed(_ range: Range<Int64>) {
-            for packet in packets where range.contains(packet.dtsNanoseconds / 1_000_000_000) {
+            for packet in packets where range.contains(packet.programDts.nanoseconds / 1_000_000_000) {
                 recorder.accept([packet])
                 recorder.wake()
             }
@@ -87,7 +87,7 @@ import Testing
         clock.advance(by: .seconds(2))
         feed(8..<12)
         let done = DispatchSemaphore(value: 0)
-        recorder.finish(deadline: .max) { done.signal() }
+        recorder.finish(deadline: .distantFuture) { done.signal() }
         done.wait()
         #expect(recorder.status.gapCount == 1)
         #expect(recorder.status.segmentsFinished == 1)

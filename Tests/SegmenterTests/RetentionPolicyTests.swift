@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import TestSupport
 import Testing
 
 @testable import Archive
@@ -170,7 +171,7 @@ import Testing
         var deleted = 0
         var problem: String?
         for second in Int64(0)..<600 {
-            let now = second * 1_000_000_000
+            let now = MonotonicInstant.zero + .seconds(second)
             guard policy.wantsRoom(space, now: now) || second % 60 == 59 else { continue }
             let wall = UTCTime(milliseconds: Self.now.milliseconds + second * 1000)
             let plan = policy.plan(.init(segments: left, wallClock: wall, now: now, space: space)) { _ in true }
@@ -193,9 +194,9 @@ import Testing
         var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0, memory: Self.memory)
         let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
         var attempts: [Int64] = []
-        for second in Int64(0)..<1800 where policy.wantsRoom(space, now: second * 1_000_000_000) {
+        for second in Int64(0)..<1800 where policy.wantsRoom(space, now: .zero + .seconds(second)) {
             attempts.append(second)
-            policy.deleted(1_000_000_000, from: space, now: second * 1_000_000_000)
+            policy.deleted(1_000_000_000, from: space, now: .zero + .seconds(second))
         }
         #expect(attempts == [0, 60, 120, 780, 1440])
     }
@@ -207,7 +208,7 @@ import Testing
         // The recording takes 300 MB per second, and deleted space becomes free half a minute later.
         var due: Int64?
         for second in Int64(0)..<400 {
-            let now = second * 1_000_000_000
+            let now = MonotonicInstant.zero + .seconds(second)
             free -= 300_000_000
             if due == second { free += 1_000_000_000 }
             let space = DiskSpace(free: free, capacity: 1_000_000_000_000)
@@ -225,7 +226,7 @@ import Testing
         var left = files(50)
         var free: Int64 = 5_000_000_000
         for second in Int64(0)..<20 {
-            let now = second * 1_000_000_000
+            let now = MonotonicInstant.zero + .seconds(second)
             let space = DiskSpace(free: free, capacity: 1_000_000_000_000)
             guard policy.wantsRoom(space, now: now) else { continue }
             let plan = policy.plan(.init(segments: left, wallClock: Self.now, now: 0, space: space)) { _ in true }
@@ -240,7 +241,7 @@ import Testing
         var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(2 * 3600)), leastFree: 0, memory: Self.memory)
         func deletions(second: Int64, ahead: Int64) -> Int {
             let wall = UTCTime(milliseconds: Self.now.milliseconds + second * 1000 + ahead)
-            return policy.plan(.init(segments: files(3), wallClock: wall, now: second * 1_000_000_000)) { _ in true }
+            return policy.plan(.init(segments: files(3), wallClock: wall, now: .zero + .seconds(second))) { _ in true }
                 .deletions.count
         }
         #expect(deletions(second: 0, ahead: 0) == 0)
@@ -254,7 +255,9 @@ import Testing
         let month = 31 * 24 * Self.hour
         func plan(hours: Int64, ahead: Int64) -> RetentionPolicy.Plan {
             let wall = UTCTime(milliseconds: Self.now.milliseconds + hours * Self.hour + ahead)
-            return policy.plan(.init(segments: files(4), wallClock: wall, now: hours * 3_600_000_000_000)) { _ in true }
+            return policy.plan(.init(segments: files(4), wallClock: wall, now: .zero + .seconds(hours * 3600))) { _ in
+                true
+            }
         }
         #expect(plan(hours: 0, ahead: 0).deletions.isEmpty)
         #expect(plan(hours: 1, ahead: month).deletions.isEmpty)
@@ -272,14 +275,14 @@ import Testing
             rules: .init(maximumAge: .seconds(2 * 3600), minimumAge: .zero), leastFree: 0, memory: Self.memory)
         func count(seconds: Int64, ahead: Int64) -> Int {
             let wall = UTCTime(milliseconds: Self.now.milliseconds + (seconds + ahead) * 1000)
-            return policy.plan(.init(segments: files(4), wallClock: wall, now: seconds * 1_000_000_000)) { _ in true }
+            return policy.plan(.init(segments: files(4), wallClock: wall, now: .zero + .seconds(seconds))) { _ in true }
                 .deletions.count
         }
         #expect(count(seconds: 0, ahead: 0) == 1)
         #expect(count(seconds: 0, ahead: 90) == 1)
         var forever = RetentionPolicy(
             rules: .init(maximumAge: .seconds(Int64.max), minimumAge: .zero), leastFree: 0, memory: Self.memory)
-        for (now, ahead) in [(Int64(0), Int64(0)), (1, 1 << 50)] {
+        for (now, ahead) in [(0, 0), (1, 1 << 50)] as [(MonotonicInstant, Int64)] {
             let wall = UTCTime(milliseconds: Self.now.milliseconds + ahead)
             let plan = forever.plan(.init(segments: files(4), wallClock: wall, now: now)) { _ in true }
             #expect(plan.deletions.isEmpty)

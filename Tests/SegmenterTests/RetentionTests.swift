@@ -118,7 +118,7 @@ private final class OneDeletion: RetentionVeto {
             directory: try .prepare(temporary.path), channel: "test", rules: rules, leastFree: 0,
             vetoes: [upload] + vetoes,
             observers: [upload], probe: disk, clock: clock,
-            wallClock: { [clock] in UTCTime(milliseconds: Self.now.milliseconds + clock.now / 1_000_000) },
+            wallClock: { [clock] in UTCTime(milliseconds: Self.now.milliseconds + clock.now.nanoseconds / 1_000_000) },
             logger: logger.logger)
     }
 

@@ -13,7 +13,7 @@ import Testing
 /// Recordings of programs in which one track or both tracks are missing, for a while or to the end.
 @Suite struct SilentTrackTests {
     private static let rate = FrameRate(25)
-    private static let second: Int64 = 1_000_000_000
+    private static func seconds(_ count: Int) -> ProgramInstant { .zero + .seconds(count) }
 
     /// A program with missing packets.
     struct Case: CustomTestStringConvertible {
@@ -44,11 +44,11 @@ import Testing
             }
             packets += (-1..<frames * 1920 / 1024).map { audioPacket($0) }
             return packets.filter { packet in
-                let time = Double(packet.dtsNanoseconds) / 1e9
+                let time = (packet.programDts - .zero).inSeconds
                 return !gaps.contains {
                     $0.tracks.contains(packet.track) && time >= $0.start && time < $0.start + $0.length
                 }
-            }.sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
+            }.sorted { ($0.programDts, $0.track.rawValue) < ($1.programDts, $1.track.rawValue) }
         }
     }
 
@@ -85,7 +85,7 @@ import Testing
     private func expectTimes(_ path: String, of packets: [EncodedPacket], all: Bool) throws {
         for track in [TrackKind.video, .audio] {
             // Packets before the first frame are hidden.
-            let sent = packets.filter { $0.track == track && $0.pts >= 0 }.map { Double($0.ptsNanoseconds) / 1e9 }
+            let sent = packets.filter { $0.track == track && $0.pts >= 0 }.map { ($0.programPts - .zero).inSeconds }
             let found = try times(path, track).filter { $0 > -0.01 }
             #expect(all ? found.count == sent.count : found.count > sent.count / 2)
             let worst = zip(found, sent.sorted()).map { abs($0 - $1) }.max()
@@ -120,7 +120,7 @@ import Testing
         arguments: stopped, RecordFormat.allCases)
     func crash(program: Case, format: RecordFormat) throws {
         let directory = try TemporaryDirectory()
-        let packets = program.packets.filter { $0.dtsNanoseconds < 40 * Self.second }
+        let packets = program.packets.filter { $0.programDts < Self.seconds(40) }
         let kinds = Set(packets.map(\.track))
         let stream = StreamDescription(
             video: kinds.contains(.video) ? videoTrack(rate: Self.rate) : nil,
@@ -135,7 +135,7 @@ import Testing
         let begun = times.first ?? 0
         #expect(begun < 4)
         let first = try #require(packets.first { $0.track == last.track && $0.pts >= 0 })
-        let lost = Double(last.ptsNanoseconds - first.ptsNanoseconds) / 1e9 - ((times.last ?? 0) - max(0, begun))
+        let lost = (last.programPts - first.programPts).inSeconds - ((times.last ?? 0) - max(0, begun))
         #expect(lost <= 0.6, "\(lost) s are lost")
         recording.finish()
         #expect(recording.recorder.status.gapCount == 0)
@@ -182,7 +182,7 @@ import Testing
         for action in packets.flatMap({ cutter.push($0) }) + cutter.finish() {
             switch action {
             case .open(let start):
-                files.append((Double(start.time) / 1e9, start.keyframe.track == .video, [], []))
+                files.append(((start.time - .zero).inSeconds, start.keyframe.track == .video, [], []))
             case .write(let packet):
                 if packet.track == .video { files[files.count - 1].frames.append(packet.pts) }
                 if packet.track == .audio { files[files.count - 1].audio.append(packet.pts) }
@@ -204,7 +204,7 @@ import Testing
         // One packet is hidden at the beginning of each file except the first.
         let audio = files.enumerated().flatMap { Array($1.audio.dropFirst($0 > 0 ? 1 : 0)) }
         #expect(audio == packets.filter { $0.track == .audio }.map(\.pts))
-        let late = packets.filter { $0.track == .video && $0.ptsNanoseconds >= 35_500_000_000 && $0.pts < 900 }
+        let late = packets.filter { $0.track == .video && $0.programPts >= 35_500_000_000 && $0.pts < 900 }
         #expect(files.flatMap(\.frames).count == packets.count { $0.track == .video } - late.count)
     }
 
@@ -212,7 +212,7 @@ import Testing
     func copiedEndsInTime() {
         let packets = Case(gaps: [.init(tracks: [.video], start: 6.5, length: 29)]).packets
         var cutter = CopiedCutter()
-        for cut in [10, 20, 30, 40] { cutter.cut(at: Int64(cut) * Self.second) }
+        for cut in [10, 20, 30, 40] { cutter.cut(at: Self.seconds(cut)) }
         let files = cut(packets, cutter)
         #expect(files.map(\.isVideo) == [true, false, false, false, true])
         #expect(zip(files.map(\.start), [0, 16.48, 20, 30, 36]).allSatisfy { abs($0 - $1) < 0.06 })
@@ -251,19 +251,20 @@ import Testing
             description: description(rate: Self.rate),
             tags: MovieTags(channel: "c", start: start, encoderSettings: ""), fragmentDuration: .milliseconds(500))
         let packets = Case(gaps: [], hasReordering: true).packets.filter { $0.track == .audio || $0.pts < 75 }
-        let end = 75 * Int64(40_000_000)
+        let end = Self.rate.start(of: 75)
         let keyframe = try #require(packets.first { $0.track == .video })
         let parent = try FileDescriptor.open(directory: directory.path)
         let file = try SegmentFile(settings, in: parent, start: SegmentStart(keyframe: keyframe))
         let clock = ManualClock()
         var timed = 0
-        for packet in packets where packet.ptsNanoseconds < end {
+        for packet in packets where packet.programPts < end {
             // From the middle on, packets come 60 ms late whenever a fragment is full, so the timer fires before they
             // arrive.
-            let phase = packet.dtsNanoseconds % 500_000_000
-            let isLate = packet.dtsNanoseconds > end / 2 && phase >= 380_000_000
-            clock.sleep(until: max(0, packet.dtsNanoseconds + (isLate ? 200_000_000 : 60_000_000)))
-            if file.wait(at: clock.now) == 0 {
+            let phase = packet.programDts.nanoseconds % 500_000_000
+            let isLate = packet.programDts > 1_500_000_000 && phase >= 380_000_000
+            let arrival = packet.programDts + .milliseconds(isLate ? 200 : 60)
+            clock.sleep(until: MonotonicInstant(nanoseconds: max(0, arrival.nanoseconds)))
+            if file.wait(at: clock.now) == .zero {
                 _ = try file.writePending(clock: clock)
                 timed += 1
             }

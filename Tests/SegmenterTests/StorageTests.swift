@@ -328,7 +328,7 @@ private final class Counter: Sendable {
         for second in Int64(1)...200 {
             let balance = RetentionBalance(
                 deletedBytes: second * 20_000_000, reclaimableBytes: 4_000_000_000 - second * 20_000_000)
-            _ = policy.update(.free(10_000_000), written: 0, retained: balance, now: 1 + second * 1_000_000_000)
+            _ = policy.update(.free(10_000_000), written: 0, retained: balance, now: 1 + .seconds(second))
         }
         #expect(policy.state == .critical)
         #expect((0...2).contains(try #require(policy.secondsUntilFull)))

@@ -12,8 +12,8 @@ import TestSupport
 
 /// Records the recorder's keyframe requests.
 final class KeyframeSpy: KeyframeRequester {
-    let requests = Mutex<[Int64?]>([])
-    func requestKeyframe(at programTime: Int64?) { requests.withLock { $0.append(programTime) } }
+    let requests = Mutex<[ProgramInstant?]>([])
+    func requestKeyframe(at programTime: ProgramInstant?) { requests.withLock { $0.append(programTime) } }
 }
 
 @discardableResult
@@ -68,7 +68,7 @@ func syntheticProgram(rate: FrameRate, frames: Int64, isKeyframe: (Int64) -> Boo
     }
     let end = rate.timeBase.rescale(frames, to: TimeBase(1, 48_000), rounding: .down)
     packets += (-1..<(end / 1024)).map { audioPacket($0) }
-    return packets.sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
+    return packets.sorted { ($0.programDts, $0.track.rawValue) < ($1.programDts, $1.track.rawValue) }
 }
 
 private let videoTracks = Mutex<[FrameRate: TrackDescription]>([:])
@@ -144,7 +144,7 @@ struct Recording {
 
     func finish() {
         let done = DispatchSemaphore(value: 0)
-        recorder.finish(deadline: .max) { done.signal() }
+        recorder.finish(deadline: .distantFuture) { done.signal() }
         done.wait()
     }
 

@@ -26,12 +26,12 @@ struct TransportStreamContainerTests {
         var container = try TransportStreamContainer(settings, path: "c.ts")
         var bytes = container.head()
         var (video, audio): ([EncodedPacket], [EncodedPacket]) = ([], [])
-        var end: Int64 = 500_000_000
+        var end: ProgramInstant = 500_000_000
         for packet in sender.packets {
-            if packet.track == sender.description.leadingKind, packet.dtsNanoseconds >= end {
+            if packet.track == sender.description.leadingKind, packet.programDts >= end {
                 for piece in try container.fragment(video, audio, next: nil, at: 0) { bytes += piece.array }
                 (video, audio) = ([], [])
-                while end <= packet.dtsNanoseconds { end += 500_000_000 }
+                while end <= packet.programDts { end += .milliseconds(500) }
             }
             if packet.track == .video { video.append(packet) } else { audio.append(packet) }
         }
