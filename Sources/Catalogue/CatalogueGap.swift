@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
+package import Media
 internal import Segmenter
 
 /// A part of a program that is missing in all files, as a row of the catalogue.
@@ -11,11 +12,11 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
     package var run: String
     /// When the first missing frame was on air: milliseconds since 1970-01-01T00:00:00Z.
     package var start: Int64
-    /// Program time of the first missing frame, in nanoseconds.
-    package var from: Int64
-    /// Program time of the first frame after the gap, in nanoseconds; nil if this run recorded nothing after the gap.
-    /// In that case it is unknown how long the program continued.
-    package var to: Int64?
+    /// Program time of the first missing frame.
+    package var from: ProgramInstant
+    /// Program time of the first frame after the gap; nil if this run recorded nothing after the gap. In that case it is
+    /// unknown how long the program continued.
+    package var to: ProgramInstant?
     /// Number of missing frames; 0 for a program without video; nil if it is unknown.
     package var frames: Int?
     /// Why the frames are missing.
@@ -31,7 +32,8 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
     }
 
     init(
-        channel: String, run: String, start: Int64, from: Int64, to: Int64?, frames: Int?, cause: String, isTold: Bool
+        channel: String, run: String, start: Int64, from: ProgramInstant, to: ProgramInstant?, frames: Int?,
+        cause: String, isTold: Bool
     ) {
         self.channel = channel
         self.run = run
@@ -50,13 +52,19 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
             cause: gap.reason, isTold: true)
     }
 
+    /// Program times that differ by less than this belong to the same frame, and were rounded differently.
+    static let tolerance = Duration.milliseconds(1)
+
+    /// When the gap ended: milliseconds since 1970-01-01T00:00:00Z; the time of its start if its end is unknown.
+    var end: Int64 { start + ((to ?? from) - from).inMilliseconds }
+
     /// Returns `gaps`, and merges gaps that overlap, or that follow each other without a frame in between. A gap
     /// without an end is not merged with a later gap of its run, because the later gap shows that the run recorded
     /// something in between.
     static func joined(_ gaps: [CatalogueGap]) -> [CatalogueGap] {
         var result: [CatalogueGap] = []
         for gap in gaps.sorted(by: { ($0.run, $0.from) < ($1.run, $1.from) }) {
-            guard var last = result.last, last.run == gap.run, let end = last.to, gap.from - end < 1_000_000 else {
+            guard var last = result.last, last.run == gap.run, let end = last.to, gap.from - end < Self.tolerance else {
                 result.append(gap)
                 continue
             }
@@ -69,17 +77,17 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
     }
 
     /// The number of the gap's frames that are missing after program time `time`; nil if the number is unknown.
-    private func frames(after time: Int64) -> Int? {
+    private func frames(after time: ProgramInstant) -> Int? {
         guard let count = frames, count > 0, let to, time > from else { return frames }
-        let length = max(1, (to - from) / Int64(count))
-        return min(count, max(0, Int((to - time + length / 2) / length)))
+        let length = max(1, (to - from).inNanoseconds / Int64(count))
+        return min(count, max(0, Int(((to - time).inNanoseconds + length / 2) / length)))
     }
 
     /// Whether this gap and `other` share missing frames, or begin at the same frame.
     func overlaps(_ other: CatalogueGap) -> Bool {
         guard run == other.run else { return false }
-        // Times that differ by less than a millisecond belong to the same frame, and were rounded differently.
-        return abs(from - other.from) < 1_000_000 || from < (other.to ?? .max) && other.from < (to ?? .max)
+        let isSameStart = max(from - other.from, other.from - from) < Self.tolerance
+        return isSameStart || from < (other.to ?? .distantFuture) && other.from < (to ?? .distantFuture)
     }
 }
 
@@ -95,19 +103,20 @@ enum GapInference {
     }
 
     private static func gaps(inRun segments: [CatalogueSegment], _ living: Set<String>) -> [CatalogueGap] {
-        let segments = segments.sorted { ($0.programStart ?? 0, $0.name) < ($1.programStart ?? 0, $1.name) }
+        let segments = segments.sorted { ($0.programStart ?? .zero, $0.name) < ($1.programStart ?? .zero, $1.name) }
         var gaps: [CatalogueGap] = []
         // The row of deleted files, among the rows before `after`, that reaches furthest. Such a row can cover several
         // deleted files. If one of these files has come back, the row reaches beyond the end of that file.
         var reach: CatalogueSegment?
         for (previous, after) in zip(segments, segments.dropFirst()) {
-            if previous.deleted != nil, (previous.wholeEnd ?? 0) > (reach?.wholeEnd ?? 0) { reach = previous }
-            let isCovered = (reach?.wholeEnd ?? 0) > (previous.wholeEnd ?? .max)
+            if previous.deleted != nil, (previous.wholeEnd ?? .zero) > (reach?.wholeEnd ?? .zero) { reach = previous }
+            let isCovered = (reach?.wholeEnd ?? .zero) > (previous.wholeEnd ?? .distantFuture)
             let before = isCovered ? reach ?? previous : previous
             guard let end = before.wholeEnd, let next = after.programStart, next > end, before.ending != .silent else {
                 continue
             }
-            let missing = Int((next - end + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
+            let distance = (next - end).inNanoseconds
+            let missing = Int((distance + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
             // In a program without video, `missing` is a number of packets, and no frames are missing.
             if missing > 0 { gaps.append(gap(behind: before, to: next, frames: before.isAudioAlone ? 0 : missing)) }
         }
@@ -122,12 +131,13 @@ enum GapInference {
         return gaps
     }
 
-    private static func gap(behind segment: CatalogueSegment, to: Int64?, frames: Int?) -> CatalogueGap {
+    private static func gap(behind segment: CatalogueSegment, to: ProgramInstant?, frames: Int?) -> CatalogueGap {
         let isCrash = to == nil && segment.ending == .rotate
         return CatalogueGap(
             channel: segment.channel, run: segment.run ?? "",
-            start: segment.start + ((segment.wholeEnd ?? 0) - (segment.programStart ?? 0)) / 1_000_000,
-            from: segment.wholeEnd ?? 0, to: to, frames: frames, cause: cause(isCrash ? .recovered : segment.ending),
+            start: segment.start + ((segment.wholeEnd ?? .zero) - (segment.programStart ?? .zero)).inMilliseconds,
+            from: segment.wholeEnd ?? .zero, to: to, frames: frames,
+            cause: cause(isCrash ? .recovered : segment.ending),
             isTold: false)
     }
 

@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import GRDB
+internal import Media
 
 /// Writes a segment with GRDB, so that the public type does not depend on the database. Rows are read by
 /// ``CatalogueSegment/init(validating:)``.
@@ -45,8 +46,8 @@ struct EventRow: Encodable, PersistableRecord {
 struct Cells {
     let row: Row
 
-    /// Program times in nanoseconds, up to 73 years.
-    static let programTime: ClosedRange<Int64> = 0...1 << 61
+    /// Program times, up to 73 years.
+    static let programTime: ClosedRange<ProgramInstant> = .zero...ProgramInstant(nanoseconds: 1 << 61)
     /// Milliseconds since 1970 for years with four digits.
     static let wallClock: ClosedRange<Int64> = -62_135_596_800_000...253_402_300_799_999
     /// At most a year, in nanoseconds: longer than any file.
@@ -62,6 +63,12 @@ struct Cells {
     func integer(_ column: String, in range: ClosedRange<Int64>) -> Int64? {
         guard case .int64(let number) = value(column), range.contains(number) else { return nil }
         return number
+    }
+
+    func programTime(_ column: String) -> ProgramInstant? {
+        guard case .int64(let number) = value(column) else { return nil }
+        let time = ProgramInstant(nanoseconds: number)
+        return Self.programTime.contains(time) ? time : nil
     }
 
     func text(_ column: String) -> String? {
@@ -99,13 +106,13 @@ extension CatalogueSegment {
         guard let name = cells.path("name"), let channel = cells.text("channel"),
             let sequence = cells.optional("sequence", in: Cells.count), let run = cells.optional("run", cells.text),
             let start = cells.integer("start", in: Cells.wallClock),
-            let programStart = cells.optional("program_start", in: Cells.programTime),
-            let programEnd = cells.optional("program_end", in: Cells.programTime),
-            let wholeEnd = cells.optional("whole_end", in: Cells.programTime),
+            let programStart = cells.optional("program_start", cells.programTime),
+            let programEnd = cells.optional("program_end", cells.programTime),
+            let wholeEnd = cells.optional("whole_end", cells.programTime),
             let lateFrames = cells.integer("late_frames", in: Cells.count),
             let frameDuration = cells.integer("frame_duration", in: Self.shortestFrame...Cells.length.upperBound),
-            let firstPts = cells.optional("first_pts", in: Cells.programTime),
-            let lastPts = cells.optional("last_pts", in: Cells.programTime),
+            let firstPts = cells.optional("first_pts", cells.programTime),
+            let lastPts = cells.optional("last_pts", cells.programTime),
             let duration = cells.integer("duration", in: Cells.length),
             let frames = cells.integer("frames", in: Cells.count),
             let audioSamples = cells.integer("audio_samples", in: Cells.count),
@@ -113,7 +120,7 @@ extension CatalogueSegment {
             let ending = cells.optional("ending", { cells.text($0).flatMap(SegmentEnding.init) }),
             let upload = cells.optional("upload", { cells.text($0).flatMap(UploadState.init) }),
             let deleted = cells.optional("deleted", in: Cells.wallClock),
-            (programStart ?? 0) <= (programEnd ?? .max), lateFrames <= frames
+            (programStart ?? .zero) <= (programEnd ?? .distantFuture), lateFrames <= frames
         else { return nil }
         self.init(
             name: name, channel: channel, sequence: sequence.map { Int($0) }, run: run, start: start,
@@ -141,10 +148,10 @@ extension CatalogueGap {
         let cells = Cells(row: row)
         guard let channel = cells.text("channel"), let run = cells.text("run"),
             let start = cells.integer("start", in: Cells.wallClock),
-            let from = cells.integer("from_pts", in: Cells.programTime),
-            let to = cells.optional("to_pts", in: Cells.programTime),
+            let from = cells.programTime("from_pts"),
+            let to = cells.optional("to_pts", cells.programTime),
             let frames = cells.optional("frames", in: Cells.count), let cause = cells.text("cause"),
-            let told = cells.integer("told", in: 0...1), from <= to ?? .max
+            let told = cells.integer("told", in: 0...1), from <= to ?? .distantFuture
         else { return nil }
         self.init(
             channel: channel, run: run, start: start, from: from, to: to, frames: frames.map { Int($0) },

@@ -2,6 +2,7 @@
 
 package import Archive
 internal import MP4
+package import Media
 
 /// A file of a recording, as a row of the catalogue. The file itself is authoritative: if it is an MP4, all values
 /// except ``sha256``, ``upload`` and ``deleted`` can be read from it again.
@@ -16,21 +17,21 @@ package struct CatalogueSegment: Sendable, Codable, Equatable {
     package var run: String?
     /// When the first frame was on air: milliseconds since 1970-01-01T00:00:00Z.
     package var start: Int64
-    /// Program time of the first frame, in nanoseconds.
-    package var programStart: Int64?
-    /// Program time at which the frames end, in nanoseconds.
-    package var programEnd: Int64?
-    /// Program time up to which no frame is missing, in nanoseconds. A file that ended suddenly can contain a few
-    /// frames after that time, because frames between them were lost.
-    package var wholeEnd: Int64?
+    /// Program time of the first frame.
+    package var programStart: ProgramInstant?
+    /// Program time at which the frames end.
+    package var programEnd: ProgramInstant?
+    /// Program time up to which no frame is missing. A file that ended suddenly can contain a few frames after that
+    /// time, because frames between them were lost.
+    package var wholeEnd: ProgramInstant?
     /// The number of frames after ``wholeEnd``.
     package var lateFrames: Int
     /// The duration of one frame or, in a file without video, of one packet, in nanoseconds.
     package var frameDuration: Int64
-    /// Program time of the first frame in presentation order, in nanoseconds.
-    package var firstPts: Int64?
-    /// Program time of the last frame in presentation order, in nanoseconds.
-    package var lastPts: Int64?
+    /// Program time of the first frame in presentation order.
+    package var firstPts: ProgramInstant?
+    /// Program time of the last frame in presentation order.
+    package var lastPts: ProgramInstant?
     /// The total duration of the frames, in nanoseconds.
     package var duration: Int64
     /// The number of frames.
@@ -86,9 +87,9 @@ extension CatalogueSegment {
         ending = position.ending
         programStart = position.programStart
         firstPts = position.programStart
-        programEnd = position.programStart + facts.duration
-        wholeEnd = position.programStart + facts.leading.nanoseconds(facts.leading.whole)
-        lastPts = position.programStart + facts.leading.nanoseconds(facts.leading.lastSample)
+        programEnd = position.programStart + .nanoseconds(facts.duration)
+        wholeEnd = position.programStart + .nanoseconds(facts.leading.nanoseconds(facts.leading.whole))
+        lastPts = position.programStart + .nanoseconds(facts.leading.nanoseconds(facts.leading.lastSample))
     }
 
     /// The row of a file that cannot be read as an MP4, from the recorder's report.
@@ -98,7 +99,7 @@ extension CatalogueSegment {
         sequence = record.sequence
         run = record.run.isEmpty ? nil : record.run
         start = record.start.milliseconds
-        duration = record.programEnd - record.programStart
+        duration = (record.programEnd - record.programStart).inNanoseconds
         frames = record.frames
         audioSamples = record.audioSamples
         bytes = record.bytes
@@ -110,7 +111,7 @@ extension CatalogueSegment {
         lateFrames = 0
         frameDuration = max(Self.shortestFrame, duration / Int64(max(1, record.frames)))
         if isAudioAlone { frameDuration = Self.audioPacket }
-        lastPts = max(record.programStart, record.programEnd - frameDuration)
+        lastPts = max(record.programStart, record.programEnd - .nanoseconds(frameDuration))
     }
 
     /// The row of a file of `channel` for which only the directory entry and the `upload` state are known.
@@ -130,14 +131,17 @@ extension CatalogueSegment {
         segments.reduce(0) { min($0 + $1.duration, 1 << 62) }
     }
 
+    /// When the frames ended: milliseconds since 1970-01-01T00:00:00Z.
+    var end: Int64 { start + duration / 1_000_000 }
+
     /// Whether the file contains audio and no frames.
     var isAudioAlone: Bool { frames == 0 && audioSamples > 0 }
 
-    /// Returns how many samples `time` nanoseconds contain, for a program without video; nil for a program with frames,
-    /// whose gaps are counted in frames.
-    func audioSamples(in time: Int64) -> Int64? {
+    /// Returns how many samples are in `time`, for a program without video; nil for a program with frames, whose gaps are
+    /// counted in frames.
+    func audioSamples(in time: Duration) -> Int64? {
         guard isAudioAlone, duration > 0 else { return nil }
-        return Int64(clamping: Int128(audioSamples) * Int128(time) / Int128(duration))
+        return Int64(clamping: Int128(audioSamples) * Int128(time.inNanoseconds) / Int128(duration))
     }
 
     private static func sequence(of name: String) -> Int? {

@@ -5,9 +5,9 @@ internal import Glibc
 
 /// Properties of a catalogue's database that show whether it was written.
 package struct CatalogueStamp: Sendable, Equatable {
-    /// If the modification time is further from the current time than this, in nanoseconds, any later write changes the
-    /// modification time, in every file system.
-    private static let coarsest: Int64 = 2_500_000_000
+    /// If the modification time is further from the current time than this, any later write changes the modification
+    /// time, in every file system.
+    private static let coarsest = Duration.milliseconds(2500)
 
     private let device: UInt64
     private let number: UInt64
@@ -26,7 +26,7 @@ package struct CatalogueStamp: Sendable, Equatable {
 
     /// Whether any later write changes the stamp.
     package var isReliable: Bool {
-        let age = UTCTime.now.milliseconds &* 1_000_000 &- modified
-        return age.magnitude > UInt64(Self.coarsest)
+        let age = Duration.milliseconds(UTCTime.now.milliseconds) - .nanoseconds(modified)
+        return max(age, .zero - age) > Self.coarsest
     }
 }

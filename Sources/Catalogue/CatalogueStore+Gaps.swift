@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import GRDB
+internal import Media
 
 /// Finds and stores gaps, and remembers deleted files so that their absence does not count as a gap.
 ///
@@ -15,12 +16,13 @@ extension CatalogueStore {
             let near = try Self.gaps(ofRun: gap.run, from: gap.from, database)
             for other in near where !other.isTold && gap.overlaps(other) || other.from == gap.from {
                 try database.execute(
-                    sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [other.run, other.from])
+                    sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?",
+                    arguments: [other.run, other.from.nanoseconds])
             }
             // Deletes the row that has the same key as `gap`, if there is one. The loop above misses this row if it is
             // unreadable.
             try database.execute(
-                sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from])
+                sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from.nanoseconds])
             try GapRow(gap).insert(database)
             // If the recorder has reported a gap with the same start before, that gap may have been longer than `gap`.
             // Therefore the gaps between the files of the run are found again.
@@ -68,22 +70,25 @@ extension CatalogueStore {
         from last: CatalogueSegment, to segment: CatalogueSegment, _ living: Set<String>, _ database: Database
     ) throws {
         guard let run = segment.run else { return }
-        let end = last.wholeEnd ?? 0
+        let end = last.wholeEnd ?? .zero
         try database.execute(
             sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ? AND to_pts IS NULL AND NOT told",
-            arguments: [run, end])
+            arguments: [run, end.nanoseconds])
         let told = try Self.gaps(ofRun: run, from: end, database).filter(\.isTold)
         try insert(GapInference.gaps(in: [last, segment], living: living), besides: told, database)
     }
 
     /// Returns the gaps of `run` that end at program time `time` or later, or whose end is unknown.
-    private static func gaps(ofRun run: String, from time: Int64, _ database: Database) throws -> [CatalogueGap] {
+    private static func gaps(
+        ofRun run: String, from time: ProgramInstant, _ database: Database
+    ) throws -> [CatalogueGap] {
         // There is one query for each condition, because SQLite would read all gaps of the run if the conditions were
         // joined by OR.
         let places = ["to_pts IS NULL", "to_pts >= ?2", "from_pts >= ?2"].map {
             "SELECT rowid FROM gaps WHERE run = ?1 AND \($0)"
         }
-        return try gaps("rowid IN (\(places.joined(separator: " UNION ")))", [run, time - 1_000_000], database)
+        let earliest = time - CatalogueGap.tolerance
+        return try gaps("rowid IN (\(places.joined(separator: " UNION ")))", [run, earliest.nanoseconds], database)
     }
 
     private static func insert(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
+internal import Media
 
 /// Reads the rows of a time range. The number of rows that are read depends on the range and the limit, and not on the
 /// number of rows in the catalogue: the indexes are sorted by the start of files and gaps. A file or gap that begins
@@ -105,9 +106,9 @@ extension CatalogueStore {
                 """)
     }
 
-    /// The earliest start at which a file or gap of at most `longest` nanoseconds can reach into `range`.
+    /// The earliest start at which a file or gap of at most `longest` (in nanoseconds) can reach into `range`.
     private static func earliest(_ range: Range<Int64>, _ longest: Int64?) -> Int64 {
-        let length = min(max(0, longest ?? 0), Cells.programTime.upperBound) / 1_000_000 + 1
+        let length = min(max(0, longest ?? 0), Cells.programTime.upperBound.nanoseconds) / 1_000_000 + 1
         let (start, overflow) = range.lowerBound.subtractingReportingOverflow(length)
         return overflow ? .min : start
     }

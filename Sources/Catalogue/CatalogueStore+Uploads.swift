@@ -52,7 +52,7 @@ extension CatalogueStore {
         let bytes = try Int64.fetchOne(
             database, sql: "SELECT sum(max(0, min(bytes, \(Cells.count.upperBound)))) \(waiting)", arguments: [channel])
         return UploadBacklog(
-            next: next, oldestEnd: first.map { $0.start + $0.duration / 1_000_000 }, files: files ?? 0,
+            next: next, oldestEnd: first?.end, files: files ?? 0,
             bytes: bytes ?? 0)
     }
 

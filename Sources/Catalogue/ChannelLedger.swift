@@ -53,7 +53,7 @@ package struct ChannelLedger: Sendable {
         let newest = try? store()?.read { database in
             try CatalogueStore.newestSegment(of: channel, before: time.milliseconds, database)
         }
-        return newest.flatMap { $0 }.map { UTCTime(milliseconds: $0.start + $0.duration / 1_000_000) }
+        return newest.flatMap { $0 }.map { UTCTime(milliseconds: $0.end) }
     }
 
     /// Returns all files of the channel that were not deleted, the oldest first.
@@ -180,12 +180,10 @@ package struct ChannelLedger: Sendable {
         let contents = try RecordingArchive(directory.path).contents()
         let segments = own(
             contents.segments.filter {
-                $0.channel == channel && $0.start < range.upperBound
-                    && $0.start + $0.duration / 1_000_000 >= range.lowerBound
+                $0.channel == channel && $0.start < range.upperBound && $0.end >= range.lowerBound
             })
-        let gaps = contents.gaps.filter { gap in
-            let end = gap.start + ((gap.to ?? gap.from) - gap.from) / 1_000_000
-            return gap.channel == channel && gap.start < range.upperBound && end >= range.lowerBound
+        let gaps = contents.gaps.filter {
+            $0.channel == channel && $0.start < range.upperBound && $0.end >= range.lowerBound
         }
         let events = contents.events.filter { $0.channel == channel && range.contains($0.start) }
         return Page(segments: segments.suffix(limit), gaps: gaps.suffix(limit), events: events.suffix(limit))

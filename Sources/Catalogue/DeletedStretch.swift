@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
+internal import Media
 
 /// Deleted files are remembered while an older file of their run remains, so that their absence does not count as a
 /// gap. Deleted files that follow each other without a gap become one row. Otherwise, while an old file is held for
@@ -25,7 +26,8 @@ extension CatalogueSegment {
         (joined.lateFrames, joined.frameDuration, joined.ending) = (next.lateFrames, next.frameDuration, next.ending)
         // A recorded source can have been silent between the two files. Nothing is missing then, but the duration of
         // the row must include the silence, so that the row reaches to the end of `next`.
-        joined.duration = max(duration + next.duration, (next.programEnd ?? 0) - (programStart ?? 0))
+        joined.duration = max(
+            duration + next.duration, ((next.programEnd ?? .zero) - (programStart ?? .zero)).inNanoseconds)
         joined.frames += next.frames
         joined.audioSamples += next.audioSamples
         joined.bytes += next.bytes
@@ -44,12 +46,12 @@ extension CatalogueSegment {
     func rest(besides segment: CatalogueSegment) -> CatalogueSegment? {
         guard let deleted, let run, let programStart, let programEnd else { return nil }
         var rest = self
-        rest.name += ".deleted-\(deleted)-\(programStart)"
+        rest.name += ".deleted-\(deleted)-\(programStart.nanoseconds)"
         (rest.upload, rest.sha256) = (nil, nil)
         guard segment.run == run, segment.channel == channel, segment.programStart == programStart else { return rest }
         guard let end = segment.programEnd, end < programEnd else { return nil }
         (rest.programStart, rest.firstPts) = (end, end)
-        rest.start += (end - programStart) / 1_000_000
+        rest.start += (end - programStart).inMilliseconds
         rest.duration = max(0, duration - segment.duration)
         rest.frames = max(lateFrames, frames - segment.frames)
         rest.audioSamples = max(0, audioSamples - segment.audioSamples)
@@ -76,10 +78,12 @@ extension CatalogueStore {
             let run = segment.run, let start = segment.programStart
         else { return }
         let before = try segments(
-            "run = ? AND channel = ? AND (program_start, name) < (?, ?)", [run, segment.channel, start, name],
+            "run = ? AND channel = ? AND (program_start, name) < (?, ?)",
+            [run, segment.channel, start.nanoseconds, name],
             by: "program_start DESC, name DESC LIMIT 1", database)
         let after = try segments(
-            "run = ? AND channel = ? AND (program_start, name) > (?, ?)", [run, segment.channel, start, name],
+            "run = ? AND channel = ? AND (program_start, name) > (?, ?)",
+            [run, segment.channel, start.nanoseconds, name],
             by: "program_start, name LIMIT 1", database)
         _ = try joinDeleted(before + [segment] + after, database)
     }

@@ -15,10 +15,16 @@ extension Verification {
         /// a nanosecond. Therefore two results are possible, and both are returned if they differ.
         func audio(_ track: TrackFacts) -> [(begin: Int64, end: Int64)] {
             let base = TimeBase(1, Int32(clamping: track.timescale))
-            let start = row.programStart ?? 0
+            let start = (row.programStart ?? .zero).nanoseconds
             let zeros = Set([start, start + 1].map { TimeBase.nanoseconds.rescale($0, to: base) })
             return zeros.sorted().map { ($0 + track.offset, $0 + track.offset + track.shown) }
         }
+    }
+
+    /// A program time of a run.
+    private struct Place: Hashable {
+        var run: String
+        var time: ProgramInstant
     }
 
     /// Checks that the frames and the audio of each run continue from file to file, and compares the gaps with the
@@ -37,17 +43,18 @@ extension Verification {
         let runs = Dictionary(grouping: placed.filter { $0.row.run != nil }) { $0.row.run ?? "" }
         var holes: [CatalogueGap] = []
         let living = archive.directory.livingRuns()
-        var silence: [String: Int64] = [:]
+        var silence: [Place: Int64] = [:]
         for run in runs.values {
             let ordered = run.sorted {
-                ($0.row.programStart ?? 0, $0.row.name) < ($1.row.programStart ?? 0, $1.row.name)
+                ($0.row.programStart ?? .zero, $0.row.name) < ($1.row.programStart ?? .zero, $1.row.name)
             }
             for (before, after) in zip(ordered, ordered.dropFirst()) {
-                silence["\(before.row.run ?? "")/\(before.row.wholeEnd ?? 0)"] = join(before, after)
+                let end = Place(run: before.row.run ?? "", time: before.row.wholeEnd ?? .zero)
+                silence[end] = join(before, after)
             }
             holes += GapInference.gaps(in: ordered.map(\.row), living: living)
         }
-        for hole in holes { note(hole, silence["\(hole.run)/\(hole.from)"]) }
+        for hole in holes { note(hole, silence[Place(run: hole.run, time: hole.from)]) }
         compareGaps(holes, runs.mapValues { $0.map(\.row) })
         report.missing.sort { ($0.from, $0.channel) < ($1.from, $1.channel) }
     }
@@ -55,8 +62,10 @@ extension Verification {
     /// Returns how many audio samples are missing between two files with a video gap between them. If there is no video
     /// gap, this method itself reports missing samples, and returns nil.
     private mutating func join(_ before: Placed, _ after: Placed) -> Int64? {
-        let isHole = (after.row.programStart ?? 0) - (before.row.programEnd ?? 0) > before.row.frameDuration / 2
-        if (before.row.programEnd ?? 0) - (after.row.programStart ?? 0) > before.row.frameDuration / 2 {
+        let (end, start) = (before.row.programEnd ?? .zero, after.row.programStart ?? .zero)
+        let tolerance = Duration.nanoseconds(before.row.frameDuration / 2)
+        let isHole = start - end > tolerance
+        if end - start > tolerance {
             // An overlap is not reported if one of the two rows is that of deleted files. Such a row can cover several
             // files, among them a file that was read before it was deleted.
             if before.row.deleted == nil, after.row.deleted == nil {
@@ -68,7 +77,7 @@ extension Verification {
             // The audio of the two files cannot be compared, for example because one of them is a transport stream,
             // which has no metadata about its audio. In that case the missing samples are counted only in a program
             // without video.
-            let hole = (after.row.programStart ?? 0) - (before.row.wholeEnd ?? 0)
+            let hole = start - (before.row.wholeEnd ?? .zero)
             return isHole ? before.row.audioSamples(in: hole) : nil
         }
         let distances = before.audio(audio).flatMap { end in after.audio(next).map { $0.begin - end.end } }
@@ -96,7 +105,7 @@ extension Verification {
         report.missing.append(
             .init(
                 channel: hole.channel, from: UTCTime(milliseconds: hole.start).extended,
-                to: to.map { UTCTime(milliseconds: hole.start + ($0 - hole.from) / 1_000_000).extended },
+                to: to.map { UTCTime(milliseconds: hole.start + ($0 - hole.from).inMilliseconds).extended },
                 frames: hole.frames ?? told?.frames, audioSamples: samples, cause: told?.cause ?? hole.cause))
     }
 
@@ -105,24 +114,26 @@ extension Verification {
     private mutating func compareGaps(_ holes: [CatalogueGap], _ runs: [String: [CatalogueSegment]]) {
         for gap in gaps {
             guard let rows = runs[gap.run], let first = rows.first, let to = gap.to else { continue }
-            let tolerance = first.frameDuration / 2
-            let hasBefore = rows.contains { ($0.wholeEnd ?? 0) <= gap.from + tolerance }
-            let hasAfter = rows.contains { ($0.programStart ?? 0) >= to - tolerance }
+            let tolerance = Duration.nanoseconds(first.frameDuration / 2)
+            let hasBefore = rows.contains { ($0.wholeEnd ?? .zero) <= gap.from + tolerance }
+            let hasAfter = rows.contains { ($0.programStart ?? .zero) >= to - tolerance }
             let matching = holes.filter(gap.overlaps)
             if matching.isEmpty, hasBefore, !hasAfter {
                 report.missing.append(
                     .init(
                         channel: gap.channel, from: UTCTime(milliseconds: gap.start).extended,
-                        to: UTCTime(milliseconds: gap.start + (to - gap.from) / 1_000_000).extended,
+                        to: UTCTime(milliseconds: gap.end).extended,
                         frames: gap.frames, audioSamples: first.audioSamples(in: to - gap.from), cause: gap.cause))
             }
             guard hasBefore, hasAfter else { continue }
             let isSame = matching.contains { hole in
                 // The recorder's gap does not account for the frames that the file contains after the first missing
                 // frame.
-                let late = Int64(rows.first { $0.wholeEnd == hole.from }?.lateFrames ?? 0) * first.frameDuration
-                return -tolerance...tolerance + late ~= gap.from - hole.from && abs((hole.to ?? .max) - to) <= tolerance
-                    && hole.frames == gap.frames
+                let frames = rows.first { $0.wholeEnd == hole.from }?.lateFrames ?? 0
+                let late = Int64(clamping: Int128(frames) * Int128(first.frameDuration))
+                let starts = hole.from - tolerance...hole.from + tolerance + .nanoseconds(late)
+                let end = hole.to ?? .distantFuture
+                return starts.contains(gap.from) && max(end - to, to - end) <= tolerance && hole.frames == gap.frames
             }
             if !isSame {
                 report.problem(

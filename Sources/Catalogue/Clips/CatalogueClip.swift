@@ -30,15 +30,15 @@ package struct CatalogueClip: Sendable, Equatable {
 
     package var id: String { clip.id }
 
-    /// Returns the program time of frame `frame`, in nanoseconds.
-    package func time(of frame: Int64) -> Int64 { rate.timeBase.rescale(frame, to: .nanoseconds) }
+    /// Returns the program time of frame `frame`.
+    package func time(of frame: Int64) -> ProgramInstant { rate.start(of: FrameIndex(frame)) }
 
-    /// The clip's program times in nanoseconds; nil until the clip ends.
-    package var times: Range<Int64>? { clip.end.map { time(of: clip.first)..<time(of: max(clip.first, $0)) } }
+    /// The clip's program times; nil until the clip ends.
+    package var times: Range<ProgramInstant>? { clip.end.map { time(of: clip.first)..<time(of: max(clip.first, $0)) } }
 
     /// The program times that must not be deleted, with a frame on each side. For a clip without an end, the range is
     /// limited to the maximum length, so that the clip does not keep all later files.
-    var held: Range<Int64> {
+    var held: Range<ProgramInstant> {
         let lower = time(of: clip.first - Self.handle)
         let end = clip.end ?? clip.first + rate.frames(atLeast: ClipMachine.longest)
         return lower..<max(lower, time(of: end + Self.handle))
@@ -47,6 +47,6 @@ package struct CatalogueClip: Sendable, Equatable {
     /// Whether the clip prevents the deletion of the file of `row`, because the file may contain a part of the clip.
     package func keeps(_ row: CatalogueSegment) -> Bool {
         guard released == nil, row.run == clip.run, let start = row.programStart else { return false }
-        return held.overlaps(start..<max(start + 1, row.programEnd ?? start))
+        return held.overlaps(start..<max(start + .nanoseconds(1), row.programEnd ?? start))
     }
 }

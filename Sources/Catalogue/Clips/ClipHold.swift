@@ -2,6 +2,7 @@
 
 package import Archive
 internal import Glibc
+internal import Media
 internal import Segmenter
 internal import Synchronization
 
@@ -27,8 +28,8 @@ package final class ClipHold: RetentionVeto {
 
     private struct Place {
         let run: String
-        /// The range of program times that the file contains, in nanoseconds.
-        let times: Range<Int64>
+        /// The range of program times that the file contains.
+        let times: Range<ProgramInstant>
         /// When the first frame was on air, in milliseconds since 1970.
         let start: Int64
     }
@@ -55,12 +56,10 @@ package final class ClipHold: RetentionVeto {
         let modified: Int64
     }
 
-    /// If a file was modified longer ago than this, in nanoseconds, any further write changes its modification time, in
-    /// every file system.
-    private static let stampAge: Int64 = 2_500_000_000
+    /// If a file was modified longer ago than this, any further write changes its modification time, in every file
+    /// system.
+    private static let stampAge = Duration.milliseconds(2500)
     private static let retryInterval = Duration.seconds(10)
-    /// How long a lost clip can have continued after the loss, in milliseconds.
-    private static let longest = ClipMachine.longest.components.seconds * 1000
     /// The end of the year 9999, in milliseconds since 1970.
     private static let latest: Int64 = 253_402_300_799_999
 
@@ -97,7 +96,8 @@ package final class ClipHold: RetentionVeto {
             // a clip.
             return error.code == ENOENT
         }
-        if let lostUntil, place.start - Self.longest <= lostUntil { return false }
+        // A lost clip can have continued after the loss.
+        if let lostUntil, place.start - ClipMachine.longest.inMilliseconds <= lostUntil { return false }
         return !clips.contains { $0.clip.run == place.run && $0.held.overlaps(place.times) }
     }
 
@@ -112,9 +112,9 @@ package final class ClipHold: RetentionVeto {
         do {
             let facts = try read(path)
             if let position = facts.position {
+                let length = Duration.nanoseconds(max(1, facts.duration))
                 place = Place(
-                    run: position.run,
-                    times: position.programStart..<position.programStart + max(1, facts.duration),
+                    run: position.run, times: position.programStart..<position.programStart + length,
                     start: facts.start.milliseconds)
             }
         } catch {
@@ -172,6 +172,6 @@ package final class ClipHold: RetentionVeto {
 
     /// Whether any later write to the file changes its stamp.
     private static func isOld(_ stamp: Stamp) -> Bool {
-        UTCTime.now.milliseconds * 1_000_000 - stamp.modified > stampAge
+        .milliseconds(UTCTime.now.milliseconds) - .nanoseconds(stamp.modified) > stampAge
     }
 }

@@ -14,13 +14,8 @@ extension RecordingArchive {
         }
         if let found { return found }
         let all = try contents()
-        let segments = all.segments.filter { segment in
-            segment.start < range.upperBound && segment.start + segment.duration / 1_000_000 >= range.lowerBound
-        }
-        let gaps = all.gaps.filter { gap in
-            let end = gap.start + ((gap.to ?? gap.from) - gap.from) / 1_000_000
-            return gap.start < range.upperBound && end >= range.lowerBound
-        }
+        let segments = all.segments.filter { $0.start < range.upperBound && $0.end >= range.lowerBound }
+        let gaps = all.gaps.filter { $0.start < range.upperBound && $0.end >= range.lowerBound }
         let events = all.events.filter { range.contains($0.start) }
         return Self.newest(limit, segments, gaps, events, all.notes)
     }
@@ -86,8 +81,7 @@ extension RecordingArchive {
         var (reached, tolerance) = (range.lowerBound, Int64(0))
         for file in files {
             guard file.start <= reached + tolerance else { return false }
-            let end = file.start + file.duration / 1_000_000
-            if end > reached { (reached, tolerance) = (end, max(1, file.frameDuration / 1_000_000)) }
+            if file.end > reached { (reached, tolerance) = (file.end, max(1, file.frameDuration / 1_000_000)) }
         }
         return reached >= range.upperBound
     }
