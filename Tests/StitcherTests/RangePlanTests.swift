@@ -4,9 +4,15 @@ import Archive
 import LibAV
 import MP4
 import Media
+import TestSupport
 import Testing
 
 @testable import Stitcher
+
+/// The program time at which frame `frame` of `rate` frames a second begins, rounded down.
+private func moment(_ frame: Int64, per rate: Int64) -> ProgramInstant {
+    ProgramInstant(nanoseconds: frame * 1_000_000_000 / rate)
+}
 
 /// A file of 30 frames a second whose keyframes are `gop` frames apart, with audio at 48 kHz that has one hidden
 /// packet.
@@ -55,8 +61,7 @@ func source(
             stream: 1, codec: "aac", format: AudioFormat(sampleRate: 48_000, channels: 2),
             timeBase: TimeBase(1, 48_000), range: packet * 1024 - zero..<last * 1024 - zero, packets: audio),
         created: 1_000_000 + frame * 100 / 3,
-        position: SegmentPosition(
-            run: run, programStart: frame * 1_000_000_000 / 30, ending: .rotate))
+        position: SegmentPosition(run: run, programStart: moment(frame, per: 30), ending: .rotate))
 }
 
 /// The frames that a plan shows, in the order of time, as numbers of frames of the timeline.
@@ -126,9 +131,9 @@ struct RangePlanTests {
         arguments: [0, 5, 20, 31])
     func phase(milliseconds: Int64) throws {
         var file = source("a")
-        file.position?.programStart = milliseconds * 1_000_000
+        file.position?.programStart = .zero + .milliseconds(milliseconds)
         for first in Int64(1)..<40 {
-            let times = first * 1_000_000_000 / 30..<(first + 10) * 1_000_000_000 / 30
+            let times = moment(first, per: 30)..<moment(first + 10, per: 30)
             let plan = try RangePlan(
                 [file], from: 1_000_000 + first * 100 / 3, to: 1_000_000 + (first + 10) * 100 / 3, isExact: true,
                 program: times)
@@ -143,7 +148,7 @@ struct RangePlanTests {
         file.video.times = (0..<60).map { $0 * 1000 / 60 }
         file.video.end = 1000
         for first in Int64(1)..<50 {
-            let times = first * 1_000_000_000 / 60..<(first + 10) * 1_000_000_000 / 60
+            let times = moment(first, per: 60)..<moment(first + 10, per: 60)
             let plan = try RangePlan([file], from: 1_000_000, to: 1_001_000, isExact: true, program: times)
             let (low, high) = (first * 1000 / 60, (first + 9) * 1000 / 60)
             #expect(plan.shown == low..<high + 16, "\(first)")
