@@ -128,9 +128,9 @@ extension Channel {
         return !recordings.isEmpty
     }
 
-    /// Sets the mark `text` at `time`, in nanoseconds of program time, in all encodings, in the recordings and in the
+    /// Sets the mark `text` at `time` in all encodings, in the recordings and in the
     /// log. Returns at once.
-    package func mark(_ text: String, at time: Int64) {
+    package func mark(_ text: String, at time: ProgramInstant) {
         for encoding in [stream] + program.renditions.map(\.stream) { encoding.mark(text, at: time) }
         for recording in recordings.current { recording.mark(text, at: time) }
         logger.info("marked: \(text)", metadata: [LogKey.event: "\(EventKind.marker.rawValue)"])

@@ -49,7 +49,7 @@ package final class Channel: Sendable {
     package let clips: RecordingSlot
     /// The group that is left when all work is done that has to finish before the channel ends.
     private let ending = DispatchGroup()
-    private let endAskedAt = Mutex<Int64?>(nil)
+    private let endAskedAt = Mutex<MonotonicInstant?>(nil)
     /// The directories of outputs that the configuration file has added since the channel was opened.
     private let addedDirectories = Mutex<[String]>([])
 
@@ -189,15 +189,14 @@ package final class Channel: Sendable {
         // Outputs are then told of an interruption, not of the program's end.
         let reason: EndReason = isProgramOver && endAskedAt == nil ? .programOver : .interrupted
         let deadline =
-            endAskedAt.map { $0 + Self.teardown.inNanoseconds }
-            ?? clock.now + Self.unhurriedTeardown.inNanoseconds
+            endAskedAt.map { $0 + Self.teardown } ?? clock.now + Self.unhurriedTeardown
         outputs.finish(deadline: deadline, reason: reason, in: ending)
         recordings.finish()
         clips.finish()
         while ending.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
             let asked = self.endAskedAt.withLock { $0 }
-            let limit = asked.map { $0 + Self.teardown.inNanoseconds } ?? (isOpenedAgain ? deadline : nil)
-            guard clock.now - (limit ?? .max) > 200_000_000 else { continue }
+            let limit = asked.map { $0 + Self.teardown } ?? (isOpenedAgain ? deadline : nil)
+            guard let limit, clock.now - limit > .milliseconds(200) else { continue }
             guard asked == nil else {
                 logger.warning("not everything ended in time; the next start completes a file that is still open")
                 return
@@ -364,7 +363,9 @@ extension Channel {
             var program = try recorded(configuration)
             (program.hasOutputs, program.sources, program.owner) = (false, nil, "\(name) (clips)")
             program.keptBytes = replayLimits(of: configuration)?.maximumBytes ?? 0
-            let age = (replayed(configuration).newestTime ?? 0) / 1_000_000 + (program.delay?.inMilliseconds ?? 0)
+            let age =
+                (replayed(configuration).newestTime?.nanoseconds ?? 0) / 1_000_000
+                + (program.delay?.inMilliseconds ?? 0)
             program.start = UTCTime(milliseconds: UTCTime.now.milliseconds - age)
             return try Recording(configuration, in: place, of: program)
         }

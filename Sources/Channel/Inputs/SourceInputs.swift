@@ -93,7 +93,7 @@ final class SourceInputs: ProgramSource {
         choice.afterwards(stop)
     }
 
-    var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+    var now: MonotonicInstant { clock.now }
 }
 
 // MARK: Status
@@ -121,7 +121,7 @@ extension SourceInputs {
         among all: [SourceInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
     ) throws(ChannelFailure) -> VideoFormat {
         let isGiven = configuration.slate != nil && configuration.size != nil && configuration.frameRate != nil
-        let deadline = clock.now + (isGiven ? 0 : SourceSwitch.patience)
+        let deadline = clock.now + (isGiven ? .zero : SourceSwitch.patience)
         while true {
             let isOverdue = clock.now >= deadline
             // `isDescribing` is read before the formats. In the opposite order, a format that becomes known between the
@@ -228,7 +228,7 @@ extension SourceInputs {
 // MARK: Switching between the inputs
 
 extension SourceInputs: SwitchedSources {
-    func report(of input: Int, at now: Timestamp) -> InputReport {
+    func report(of input: Int, at now: MonotonicInstant) -> InputReport {
         // A file that was closed because it is not wanted counts as running, so that it is not reported as lost.
         if input == 0, state.withLock({ $0.file.isClosed }) { return InputReport(isRunning: true, newest: now) }
         let report = source(input).report

@@ -13,7 +13,7 @@ protocol SwitchedSources: AnyObject, Sendable {
     /// Whether any consumer wants the input that is on air.
     var isWanted: Bool { get }
     /// Returns the state of an input.
-    func report(of input: Int, at now: Timestamp) -> InputReport
+    func report(of input: Int, at now: MonotonicInstant) -> InputReport
     /// Opens an input, and reopens it after failures until it is closed.
     func open(_ input: Int, _ decoding: SourceSelector.Decoding)
     /// Switches an input between decoding all frames and only keyframes.
@@ -38,7 +38,7 @@ struct InputReport {
     /// called.
     var failures = 0
     /// When the input's newest video arrived.
-    var newest: Timestamp?
+    var newest: MonotonicInstant?
     /// The number of frames that have arrived and were not decoded.
     var skipped: Int64 = 0
 }
@@ -62,11 +62,11 @@ final class SourceSwitch: Sendable {
         var isStopped = false
     }
 
-    private static let interval: Int64 = 20_000_000
-    /// The maximum time, in nanoseconds, to wait for an input that determines the program's format.
-    static let patience: Int64 = 10_000_000_000
-    /// The pause, in nanoseconds, between two polls by a thread that waits for an input.
-    static let pause: Int64 = 5_000_000
+    private static let interval = Duration.milliseconds(20)
+    /// The maximum time to wait for an input that determines the program's format.
+    static let patience = Duration.seconds(10)
+    /// The pause between two polls by a thread that waits for an input.
+    static let pause = Duration.milliseconds(5)
 
     private let names: [String]
     private let recordings: ChannelRecordings
@@ -124,10 +124,10 @@ final class SourceSwitch: Sendable {
     }
 
     /// Blocks until an input has answered, and returns the answer, which is that input's value in `known`. The first
-    /// input determines the answer. A later input determines it only if the first one has failed, or after `patience`
-    /// nanoseconds. Returns nil if no input answers in that time, or if no input could be opened. Waits longer only
+    /// input determines the answer. A later input determines it only if the first one has failed, or after
+    /// `patience`. Returns nil if no input answers in that time, or if no input could be opened. Waits longer only
     /// while an input is connected and waits for its first keyframe.
-    func answer<Answer>(of sources: [StandbySource], within patience: Int64, known: () -> [Answer?]) -> Answer? {
+    func answer<Answer>(of sources: [StandbySource], within patience: Duration, known: () -> [Answer?]) -> Answer? {
         let deadline = clock.now + patience
         while true {
             let isOverdue = clock.now >= deadline
@@ -171,14 +171,15 @@ final class SourceSwitch: Sendable {
                 .inputUnreadable, .openInput(names[0]), saying: "The input \(names[0]) does not answer.")
     }
 
-    private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+    private var now: MonotonicInstant { clock.now }
 
     private func schedule(_ sources: any SwitchedSources) {
         let (deadline, isStopped) = state.withLock { ($0.selector.nextDeadline, $0.isStopped) }
         if isStopped { return }
         let now = clock.now
-        let next = min(now + Self.interval, deadline?.nanoseconds ?? .max)
-        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(max(1_000_000, next - now)))) { [weak sources] in
+        let next = min(now + Self.interval, deadline ?? .distantFuture)
+        let wait = max(.milliseconds(1), next - now).inNanoseconds
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait))) { [weak sources] in
             guard let sources else { return }
             self.look(at: sources)
             self.schedule(sources)

@@ -70,7 +70,7 @@ package final class EncodedProgram: ChannelProgram {
 
     var delay: Duration? {
         guard !isAhead, let rate = encoder.description.video?.nominalRate else { return nil }
-        return .nanoseconds(rate.timeBase.rescale(Int64(encoder.delayInFrames), to: .nanoseconds))
+        return rate.timeBase.duration(Int64(encoder.delayInFrames))
     }
 
     var renditions: [Rendition] { encodings.all }

@@ -95,7 +95,7 @@ final class EncodedSlate: Sendable {
     }
 
     private func scene(of slate: Slate) -> Scene {
-        Scene(video: slate.video(at: Timestamp(nanoseconds: clock.now)), audio: nil)
+        Scene(video: slate.video(at: clock.now), audio: nil)
     }
 
     /// Makes the slate in the format `format`. If the slate's file cannot be read any more, makes color bars instead.
@@ -137,8 +137,8 @@ final class EncodedSlate: Sendable {
 
     /// The slate's bitrate if the input's is unknown, in bits per second.
     private static let usualBitrate = 2_000_000
-    /// The pause before the slate is restarted, in nanoseconds.
-    private static let pause: Int64 = 1_000_000_000
+    /// The pause before the slate is restarted.
+    private static let pause = Duration.seconds(1)
 
     /// Returns encoder settings for low latency, so that no client waits for a frame, and with a keyframe every second
     /// for players that join late. The bitrate is that of the input: a network path that can carry the input can also

@@ -13,7 +13,7 @@ extension Passthrough: SwitchedSources {
     /// The index of the slate among the splicer's inputs.
     var slateIndex: Int { names.count }
 
-    func report(of input: Int, at now: Timestamp) -> InputReport {
+    func report(of input: Int, at now: MonotonicInstant) -> InputReport {
         let report = state.withLock { $0.sources[input] }.report
         if report.isOver, input == 0, known(0..<1)[0] != nil { end(failure: nil) }
         return InputReport(
@@ -124,7 +124,7 @@ extension Passthrough {
 
     /// Records when the leading track of an input last delivered a packet. The leading track is the video, if there is
     /// video.
-    func noteVideo(of turn: PassthroughTurn, at moment: Timestamp) {
+    func noteVideo(of turn: PassthroughTurn, at moment: MonotonicInstant) {
         airState.withLock { $0.noteVideo(of: turn, at: moment) }
     }
 
@@ -172,7 +172,7 @@ extension Passthrough {
 
         func publish(_ packet: EncodedPacket) {
             guard let owner, let turn = turn.withLock({ $0 }), hasAudio || packet.track == .video else { return }
-            let now = Timestamp(nanoseconds: owner.clock.now)
+            let now = owner.clock.now
             owner.publish(owner.timed(packet, of: turn, at: now), of: turn, at: now)
         }
 

@@ -262,7 +262,7 @@ final class Passthrough: ChannelProgram {
 extension Passthrough {
     /// Converts the times of an input's packet to that input's timeline. Returns, in order, the packets that can now be
     /// decoded. Returns no packets if the turn has ended.
-    func timed(_ packet: EncodedPacket, of turn: PassthroughTurn, at arrival: Timestamp) -> [EncodedPacket] {
+    func timed(_ packet: EncodedPacket, of turn: PassthroughTurn, at arrival: MonotonicInstant) -> [EncodedPacket] {
         let (packets, events) = airState.withLock { air in
             (air.time(packet, of: turn, at: arrival), air.splicer.takeEvents(of: turn.index))
         }
@@ -272,7 +272,7 @@ extension Passthrough {
 
     /// Passes an input's new packets to the splicer, and publishes the packets that go on air as a result. Publishes
     /// nothing if the turn has ended.
-    func publish(_ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: Timestamp) {
+    func publish(_ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: MonotonicInstant) {
         let left = publishing.withLock { _ in
             guard !isOver else { return [Int]() }
             let (due, ends, left) = airState.withLock { air in

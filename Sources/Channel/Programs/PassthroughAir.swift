@@ -19,7 +19,7 @@ struct PassthroughAir {
     struct Early {
         let packets: [EncodedPacket]
         let index: Int
-        let arrival: Timestamp
+        let arrival: MonotonicInstant
         var bytes: Int { packets.reduce(0) { $0 + $1.payload.count } }
     }
 
@@ -31,8 +31,8 @@ struct PassthroughAir {
     /// Counts of the published packets.
     private(set) var status = PassthroughStatus()
     private(set) var rate = MeasuredRate()
-    /// The decoding time of the first packet that went on air, in nanoseconds.
-    private var first: Int64?
+    /// The decoding time of the first packet that went on air.
+    private var first: ProgramInstant?
     /// The tracks of the input that was on air last; nil before the first input.
     private(set) var shown: StreamDescription?
     /// Whether the program has begun. Packets that arrive before that, or before an input was chosen, are kept.
@@ -40,7 +40,7 @@ struct PassthroughAir {
     /// Inputs that are closed as soon as the input that replaces each of them is on air.
     var closing: Set<Int> = []
     /// When the leading track of each open input last delivered a packet.
-    private(set) var newest: [Int: Timestamp] = [:]
+    private(set) var newest: [Int: MonotonicInstant] = [:]
     /// The current turn of each open input, and the number of turns so far.
     private var turns: [Int: PassthroughTurn] = [:]
     private var turnCount = 0
@@ -51,13 +51,15 @@ struct PassthroughAir {
     func isCurrent(_ turn: PassthroughTurn) -> Bool { turns[turn.index] == turn }
 
     /// Records when the leading track of an input last delivered a packet. Has no effect if the turn has ended.
-    mutating func noteVideo(of turn: PassthroughTurn, at moment: Timestamp) {
+    mutating func noteVideo(of turn: PassthroughTurn, at moment: MonotonicInstant) {
         if isCurrent(turn) { newest[turn.index] = moment }
     }
 
     /// Converts the times of an input's next packet to that input's timeline. Returns, in order, the packets that can
     /// now be decoded. Returns no packets if the turn has ended.
-    mutating func time(_ packet: EncodedPacket, of turn: PassthroughTurn, at arrival: Timestamp) -> [EncodedPacket] {
+    mutating func time(_ packet: EncodedPacket, of turn: PassthroughTurn, at arrival: MonotonicInstant)
+        -> [EncodedPacket]
+    {
         isCurrent(turn) ? splicer.time(packet, of: turn.index, at: arrival) : []
     }
 
@@ -70,7 +72,8 @@ struct PassthroughAir {
     /// packets that arrive before the program has begun are kept. Returns the packets that go on air now. `isOver` is
     /// true if the program has lasted for `limit` and must end. `slate` is the index of the slate.
     mutating func take(
-        _ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: Timestamp, until limit: Duration?, slate: Int
+        _ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: MonotonicInstant, until limit: Duration?,
+        slate: Int
     ) -> (packets: [EncodedPacket], isOver: Bool) {
         guard isCurrent(turn) else { return ([], false) }
         guard hasBegun, splicer.onAir ?? splicer.next != nil else {
@@ -80,9 +83,9 @@ struct PassthroughAir {
         var due: [EncodedPacket] = []
         for batch in takeEarly() + [Early(packets: packets, index: turn.index, arrival: arrival)] {
             for packet in splicer.splice(batch.packets, of: batch.index, at: batch.arrival) {
-                let first = first ?? packet.dtsNanoseconds
+                let first = first ?? packet.programDts
                 self.first = first
-                if let limit, packet.dtsNanoseconds - first >= limit.inNanoseconds { return (due, true) }
+                if let limit, packet.programDts - first >= limit { return (due, true) }
                 note(packet, of: batch.index, isSlate: batch.index == slate)
                 due.append(packet)
             }
@@ -92,7 +95,7 @@ struct PassthroughAir {
 
     /// Keeps packets until the program begins. For every input except the first, only the newest GOP is kept. Otherwise
     /// the program would begin with all older packets at once, and would be ahead of the clock.
-    mutating func keep(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
+    mutating func keep(_ packets: [EncodedPacket], of index: Int, at arrival: MonotonicInstant) {
         guard !packets.isEmpty else { return }
         if index > 0, packets.contains(where: { $0.track == .video && $0.isKeyframe }) {
             early.removeAll { $0.index == index }

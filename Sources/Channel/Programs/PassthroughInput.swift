@@ -14,9 +14,9 @@ internal import Synchronization
 /// its newest packets go on air when the program switches to the input. Its packets arrive in bursts; the pauses
 /// between the bursts do not count as losses.
 final class PassthroughInput: PacketSourceSink {
-    /// The maximum time, in nanoseconds, for which the first packet of a live source waits until the input is on air.
-    /// Waiting is useful because the source was opened on demand and begins with a keyframe.
-    private static let firstHold: Int64 = 300_000_000
+    /// The maximum time for which the first packet of a live source waits until the input is on air. Waiting is useful
+    /// because the source was opened on demand and begins with a keyframe.
+    private static let firstHold = Duration.milliseconds(300)
 
     private let turn: PassthroughTurn
     private let (canWait, isLive): (Bool, Bool)
@@ -32,7 +32,7 @@ final class PassthroughInput: PacketSourceSink {
         (canWait, isLive, leading) = (description.canWait, description.isLive, description.stream.leadingKind)
     }
 
-    func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+    func take(_ packet: EncodedPacket, at arrival: MonotonicInstant) {
         guard let owner else { return }
         heartbeat.beat()
         defer { heartbeat.rest() }
@@ -41,11 +41,11 @@ final class PassthroughInput: PacketSourceSink {
             return owner.publish(owner.timed(packet, of: turn, at: arrival), of: turn, at: arrival)
         }
         let isNew = isFirst.exchange(false, ordering: .relaxed)
-        guard hold(owner, upTo: !isLive ? .max : isNew ? Self.firstHold : 0) else { return }
+        guard hold(owner, upTo: !isLive ? nil : isNew ? Self.firstHold : .zero) else { return }
         let packets = owner.timed(packet, of: turn, at: arrival)
         guard let first = packets.first else { return }
         wait(for: first, owner)
-        owner.publish(packets, of: turn, at: Timestamp(nanoseconds: owner.clock.now))
+        owner.publish(packets, of: turn, at: owner.clock.now)
     }
 
     func restart() {
@@ -58,17 +58,18 @@ final class PassthroughInput: PacketSourceSink {
 
     private func restartPace() { pace.withLock { $0 = FilePace() } }
 
-    /// Blocks the source until its input is on air, for at most `patience` nanoseconds. Returns false if the input is
-    /// not wanted any more.
-    private func hold(_ owner: Passthrough, upTo patience: Int64) -> Bool {
+    /// Blocks the source until its input is on air, for at most `patience`; nil means no limit. Returns false if the
+    /// input is not wanted any more.
+    private func hold(_ owner: Passthrough, upTo patience: Duration?) -> Bool {
         let clock = owner.clock
         let start = clock.now
         while owner.isWanted(turn) {
-            if owner.isPlayed(turn.index) || clock.now - start >= patience { return true }
+            if owner.isPlayed(turn.index) { return true }
+            if let patience, clock.now - start >= patience { return true }
             heartbeat.beat()
             restartPace()
             // While its first packet is held back, the input counts as alive, because it has a frame ready.
-            owner.noteVideo(of: turn, at: Timestamp(nanoseconds: clock.now))
+            owner.noteVideo(of: turn, at: clock.now)
             clock.sleep(until: clock.now + SourceSwitch.pause)
         }
         return false
@@ -83,7 +84,8 @@ final class PassthroughInput: PacketSourceSink {
         let clock = owner.clock
         clock.sleep {
             heartbeat.beat()
-            return owner.isWanted(turn) ? pace.withLock { $0.due(packet.dtsNanoseconds, now: clock.now) } : nil
+            return owner.isWanted(turn)
+                ? pace.withLock { $0.due(Timestamp(nanoseconds: packet.dtsNanoseconds), now: clock.now) } : nil
         }
     }
 }

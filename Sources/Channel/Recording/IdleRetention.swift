@@ -31,12 +31,11 @@ package final class IdleRetention: Sendable {
         var isConfirmed = false
         /// How often ``recording`` was set.
         var number = 0
-        /// The clock time, in nanoseconds, since which no recording has been active; nil while a recording is active,
-        /// and from each change of the rules to the next check.
-        var idleSince: Int64?
-        /// After the record directory could not be opened: the clock time, in nanoseconds, at which the next attempt to
-        /// open it is made.
-        var nextOpening = Int64.min
+        /// Since when no recording has been active; nil while a recording is active, and from each change of the rules
+        /// to the next check.
+        var idleSince: MonotonicInstant?
+        /// After the record directory could not be opened: when the next attempt to open it is made.
+        var nextOpening = MonotonicInstant.distantPast
         /// The retention of the program's files, and that of each recorded source's files; empty while nothing is
         /// deleted.
         var keepers: [Keeper] = []
@@ -48,11 +47,11 @@ package final class IdleRetention: Sendable {
         var isStopped = false
     }
 
-    /// Files are deleted only when no recording has been active for this time, a minute, in nanoseconds. So a channel
-    /// that is opened again after a short failure finds its files as it left them.
-    private static let grace: Int64 = 60_000_000_000
-    /// The pause after a directory could not be opened, in nanoseconds.
-    private static let pause: Int64 = 60_000_000_000
+    /// Files are deleted only when no recording has been active for this time. So a channel that is opened again after
+    /// a short failure finds its files as it left them.
+    private static let grace = Duration.seconds(60)
+    /// The pause after a directory could not be opened.
+    private static let pause = Duration.seconds(60)
 
     private let channel: String
     private let clock: any MonotonicClock
@@ -106,7 +105,7 @@ package final class IdleRetention: Sendable {
     package func configure(_ recording: ChannelConfiguration.Recording?) {
         state.withLock { state in
             (state.recording, state.isConfirmed) = (recording, false)
-            (state.idleSince, state.nextOpening) = (nil, .min)
+            (state.idleSince, state.nextOpening) = (nil, .distantPast)
             state.number += 1
         }
     }

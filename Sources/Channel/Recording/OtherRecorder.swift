@@ -11,13 +11,13 @@ internal import Synchronization
 /// The directory is listed when retention asks about a file, and thus before each deletion, but at most once a second.
 final class OtherRecorder: RetentionVeto {
     private struct State {
-        /// When the directory was last listed, in nanoseconds of the clock; nil before the first time.
-        var listed: Int64?
+        /// When the directory was last listed; nil before the first time.
+        var listed: MonotonicInstant?
         var failure: FileFailure?
     }
 
-    /// For how long the result of a listing counts: a second, in nanoseconds.
-    private static let interval: Int64 = 1_000_000_000
+    /// For how long the result of a listing counts.
+    private static let interval = Duration.seconds(1)
 
     private let channel: String
     private let directory: RecordDirectory

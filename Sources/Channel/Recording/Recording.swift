@@ -210,7 +210,7 @@ package final class Recording: SceneRecording {
 
     private func joinReplay(of hub: PacketStream) {
         guard let start = hub.joinReplay(recorder) else { return program.keyframes.requestKeyframe(at: nil) }
-        let time = (program.start ?? .now).milliseconds + start / 1_000_000
+        let time = (program.start ?? .now).milliseconds + start.nanoseconds / 1_000_000
         expected.withLock {
             $0 = RecordedStretch(
                 run: run, start: start, end: start, fileStart: start, fileTime: UTCTime(milliseconds: time))
@@ -222,8 +222,8 @@ package final class Recording: SceneRecording {
 
     func record(_ scene: SceneEvent) { place.noteScene(scene) }
 
-    /// Writes the mark `text` to the current file, at `time` in nanoseconds of program time, and to the catalogue.
-    func mark(_ text: String, at time: Int64) {
+    /// Writes the mark `text` to the current file, at `time`, and to the catalogue.
+    func mark(_ text: String, at time: ProgramInstant) {
         recorder.mark(text, at: time)
         place.noteEvent(CatalogueEvent.marker, text)
         sources?.mark(text, at: time)
@@ -236,19 +236,18 @@ package final class Recording: SceneRecording {
         recorder.cut(at: sources.cut())
     }
 
-    /// Begins a new file with the first keyframe at or after program time `time`, in nanoseconds; the caller requests
-    /// that keyframe.
-    func cut(at time: Int64) { recorder.cut(at: time) }
+    /// Begins a new file with the first keyframe at or after `time`; the caller requests that keyframe.
+    func cut(at time: ProgramInstant) { recorder.cut(at: time) }
 
-    /// Begins no file before program time `time`, in nanoseconds.
-    func wait(until time: Int64) { recorder.wait(until: time) }
+    /// Begins no file before `time`.
+    func wait(until time: ProgramInstant) { recorder.wait(until: time) }
 
     /// Closes the open file, because no more packets arrive.
     func pause() { recorder.pause() }
 
-    /// Records a gap at the end of the recording, because the packets up to program time `time`, in nanoseconds, will
-    /// never arrive. `reason` says why they are missing.
-    func miss(until time: Int64, because reason: String) { recorder.miss(until: time, because: reason) }
+    /// Records a gap at the end of the recording, because the packets up to `time` will never arrive. `reason` says why
+    /// they are missing.
+    func miss(until time: ProgramInstant, because reason: String) { recorder.miss(until: time, because: reason) }
 
     /// Blocks while the recorder's queue is more than half full, or holds more than half a second of media. Used by a
     /// program that no clock paces.
@@ -264,7 +263,7 @@ package final class Recording: SceneRecording {
         if let (reason, end) = program.rendition?.encoder.missing { miss(until: end, because: reason) }
         sources?.finish(in: all)
         all.enter()
-        recorder.finish(deadline: program.clock.now + Self.finishLimit.inNanoseconds) { [place] in
+        recorder.finish(deadline: program.clock.now + Self.finishLimit) { [place] in
             place.finish { all.leave() }
         }
         all.notify(queue: .global(qos: .utility), execute: completion)

@@ -57,8 +57,8 @@ final class BackgroundEncoder: KeyframeRequester {
     private static let mostCaptions = 9000
     /// The threads' nice value: a lower priority than that of the program's threads.
     private static let niceness: CInt = 5
-    /// The minimum time between two log messages about dropped frames, in nanoseconds.
-    private static let pause: Int64 = 10_000_000_000
+    /// The minimum time between two log messages about dropped frames.
+    private static let pause = Duration.seconds(10)
 
     private let name: Name
     /// The number of luma pixels of an encoded frame.
@@ -97,15 +97,15 @@ final class BackgroundEncoder: KeyframeRequester {
     /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { state.withLock { $0.failure } }
 
-    /// Why nothing was encoded, and until which program time in nanoseconds; nil if the encoder did not fail, or if no
+    /// Why nothing was encoded, and until which moment of the program; nil if the encoder did not fail, or if no
     /// frame was lost because of its failure.
-    var missing: (reason: String, until: Int64)? {
+    var missing: (reason: String, until: ProgramInstant)? {
         let (failure, lastLost) = state.withLock { ($0.failure, $0.lastLost) }
         guard let failure, let lastLost else { return nil }
-        return ("its encoder failed: \(failure)", frameRate.start(of: FrameIndex(lastLost) + 1).nanoseconds)
+        return ("its encoder failed: \(failure)", frameRate.start(of: FrameIndex(lastLost) + 1))
     }
 
-    func requestKeyframe(at programTime: Int64?) { session.requestKeyframe(at: programTime) }
+    func requestKeyframe(at programTime: ProgramInstant?) { session.requestKeyframe(at: programTime) }
 
     /// Begins to encode. `completion` is called when everything is published: after ``finish()`` or ``cancel()``, or
     /// earlier if the encoder fails. To be called once.
@@ -115,7 +115,7 @@ final class BackgroundEncoder: KeyframeRequester {
             self.encodeAll()
         }
         MediaThread.start(name.thread) {
-            var (told, tellAt) = (0, Int64.min)
+            var (told, tellAt) = (0, MonotonicInstant.distantPast)
             self.handover.run(into: self.interleaver) { self.tellOfDrops(&told, &tellAt) }
             self.tellOfAllDrops()
             if let failure = self.failure {
@@ -222,7 +222,7 @@ extension BackgroundEncoder {
     }
 
     /// Logs how many frames were dropped since the last such log message, but at most every 10 s.
-    private func tellOfDrops(_ told: inout Int, _ tellAt: inout Int64) {
+    private func tellOfDrops(_ told: inout Int, _ tellAt: inout MonotonicInstant) {
         let dropped = dropped
         guard dropped > told, clock.now >= tellAt else { return }
         logger.warning(

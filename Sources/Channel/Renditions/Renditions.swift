@@ -9,8 +9,8 @@ internal import Synchronization
 /// Hands each frame of a program, and its audio, to the encoders of its renditions and then to the program's own
 /// encoder. The work of the renditions' encoders does not delay the program.
 final class Renditions: ProgramSink {
-    /// The maximum time, in nanoseconds, for which the encoders continue after ``hurry()``.
-    private static let patience: Int64 = 1_500_000_000
+    /// The maximum time for which the encoders continue after ``hurry()``.
+    private static let patience = Duration.milliseconds(1500)
 
     /// All renditions, in the configured order.
     let all: [Rendition]
@@ -20,7 +20,7 @@ final class Renditions: ProgramSink {
     /// The program's own encoder.
     let next: any ProgramSink
     private let clock: any MonotonicClock
-    private let hurryingSince = Mutex<Int64?>(nil)
+    private let hurryingSince = Mutex<MonotonicInstant?>(nil)
     /// This group is left when all encoders have ended.
     private let working = DispatchGroup()
 

@@ -63,14 +63,14 @@ final class SourceAudioEncoder: SourceCoding {
     var dropped: Int { 0 }
     var failure: String? { state.withLock { $0.failure } }
 
-    var missing: (reason: String, until: Int64)? {
+    var missing: (reason: String, until: ProgramInstant)? {
         let (failure, end) = state.withLock { ($0.failure, $0.missing) }
         guard let failure, let end else { return nil }
-        return ("its encoder failed: \(failure)", AudioFormat.program.timeBase.rescale(end, to: .nanoseconds))
+        return ("its encoder failed: \(failure)", ProgramInstant(end, in: AudioFormat.program.timeBase))
     }
 
     /// Does nothing, because audio can be cut anywhere.
-    func requestKeyframe(at programTime: Int64?) {}
+    func requestKeyframe(at programTime: ProgramInstant?) {}
 
     func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void) {
         state.withLock { $0.completion = completion }

@@ -18,8 +18,8 @@ protocol SourceCoding: SourceWatcher, KeyframeRequester {
     var dropped: Int { get }
     /// The error that ended the recording; nil if there was no error.
     var failure: String? { get }
-    /// Why nothing was recorded, and until which program time in nanoseconds; nil if nothing is missing.
-    var missing: (reason: String, until: Int64)? { get }
+    /// Why nothing was recorded, and until which moment of the program; nil if nothing is missing.
+    var missing: (reason: String, until: ProgramInstant)? { get }
     /// Begins to make packets for `recording`. `completion` is called when all packets are made: after ``finish()``, or
     /// possibly earlier if the encoder fails. To be called once.
     func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void)

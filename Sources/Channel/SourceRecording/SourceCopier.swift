@@ -35,8 +35,8 @@ final class SourceCopier: SourceCoding {
         /// The number of frames that were dropped because they came before the first keyframe of a newly shown input.
         /// `skipped` counts those of the current input; when its keyframe arrives, they are added to `allSkipped`.
         var (skipped, allSkipped) = (0, 0)
-        /// The end of the newest packet, in nanoseconds of program time.
-        var newest: Int64?
+        /// The end of the newest packet.
+        var newest: ProgramInstant?
         /// Whether the recording was paused because no packets arrive. True before the first packet.
         var isSilent = true
         var hasPackets = false
@@ -56,8 +56,8 @@ final class SourceCopier: SourceCoding {
         var skipped = 0
     }
 
-    /// The time, in nanoseconds, after which a source without packets counts as silent.
-    private static let patience: Int64 = 1_500_000_000
+    /// The time after which a source without packets counts as silent.
+    private static let patience = Duration.milliseconds(1500)
 
     private let frameRate: FrameRate
     private let hub: PacketStream
@@ -86,10 +86,10 @@ final class SourceCopier: SourceCoding {
     var status: EncoderStatus { encoder?.status ?? EncoderStatus() }
     var dropped: Int { state.withLock { $0.allSkipped } + (encoder?.dropped ?? 0) }
     var failure: String? { encoder.map(\.failure) ?? state.withLock { $0.failure } }
-    var missing: (reason: String, until: Int64)? { encoder?.missing }
+    var missing: (reason: String, until: ProgramInstant)? { encoder?.missing }
 
     /// Has no effect while packets are copied, because only the sender decides when to make keyframes.
-    func requestKeyframe(at programTime: Int64?) { encoder?.requestKeyframe(at: programTime) }
+    func requestKeyframe(at programTime: ProgramInstant?) { encoder?.requestKeyframe(at: programTime) }
 
     func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void) {
         state.withLock { ($0.recording, $0.completion) = (recording, completion) }
@@ -153,12 +153,12 @@ final class SourceCopier: SourceCoding {
         for packet in turn.packets {
             // Audio packets, too, update `newest` and end the silence, because audio is also recorded while video
             // frames are missing.
-            let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
+            let end = ProgramInstant(packet.pts + packet.duration, in: packet.timeBase)
             state.newest = max(state.newest ?? end, end)
             state.isSilent = false
             if packet.track == .video { state.hasPackets = true }
         }
-        if !state.isSilent, let newest = state.newest, now.nanoseconds - newest > Self.patience {
+        if !state.isSilent, let newest = state.newest, now - newest > Self.patience {
             (state.isSilent, turn.isSilent) = (true, true)
         }
         return turn
@@ -166,7 +166,7 @@ final class SourceCopier: SourceCoding {
 
     /// If `feed` belongs to another input of the source than before, switches to this input at `now`. The recorded
     /// video continues at the new input's next keyframe.
-    private func follow(_ feed: SourceFeed, _ state: inout State, _ now: Timestamp) {
+    private func follow(_ feed: SourceFeed, _ state: inout State, _ now: ProgramInstant) {
         guard state.feed !== feed else { return }
         if state.hasPackets {
             feed.dropPackets(before: now)

@@ -39,11 +39,11 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
     var dropped: Int { encoder.dropped }
     /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { encoder.failure }
-    /// Why nothing was encoded, and until which program time in nanoseconds; nil if the encoder did not fail, or if no
+    /// Why nothing was encoded, and until which moment of the program; nil if the encoder did not fail, or if no
     /// frame was lost because of its failure.
-    var missing: (reason: String, until: Int64)? { encoder.missing }
+    var missing: (reason: String, until: ProgramInstant)? { encoder.missing }
 
-    func requestKeyframe(at programTime: Int64?) { encoder.requestKeyframe(at: programTime) }
+    func requestKeyframe(at programTime: ProgramInstant?) { encoder.requestKeyframe(at: programTime) }
 
     /// Begins to encode. `completion` is called when everything is encoded: after ``finish()``, or earlier if the
     /// encoder fails. To be called once.

@@ -40,9 +40,8 @@ final class SourceRecordings: KeyframeRequester {
         let recording: Recording
     }
 
-    /// More than the duration of one audio sample (21 µs), in nanoseconds: the first sample of a frame can begin before
-    /// the frame.
-    private static let sample: Int64 = 100_000
+    /// More than the duration of one audio sample (21 µs): the first sample of a frame can begin before the frame.
+    private static let sample = Duration.microseconds(100)
     /// An event that must happen at the same frame in all recordings is scheduled this many frames ahead.
     private static let lead: Int64 = 10
 
@@ -121,7 +120,7 @@ final class SourceRecordings: KeyframeRequester {
         return SourceCopier(frameRate: recorded.format.frameRate, into: hub, logger: logger, makeEncoder: makeEncoder)
     }
 
-    func requestKeyframe(at programTime: Int64?) {
+    func requestKeyframe(at programTime: ProgramInstant?) {
         keyframes.requestKeyframe(at: programTime)
         guard let programTime else { return }
         for source in sources {
@@ -131,11 +130,11 @@ final class SourceRecordings: KeyframeRequester {
     }
 
     /// Starts the recordings. They begin with the program's first frame or, if the program is running, with a frame
-    /// that is a few frames ahead. Returns the time of this frame, in nanoseconds; the program has a keyframe at this
-    /// time as well. `group` is left when files that a crash left open are completed.
-    func start(joinsRunningProgram: Bool, in group: DispatchGroup) -> Int64 {
+    /// that is a few frames ahead. Returns the time of this frame; the program has a keyframe at this time as well.
+    /// `group` is left when files that a crash left open are completed.
+    func start(joinsRunningProgram: Bool, in group: DispatchGroup) -> ProgramInstant {
         let first: FrameIndex = joinsRunningProgram ? bus.nextFrame + Self.lead : 0
-        let time = frameRate.start(of: first).nanoseconds
+        let time = frameRate.start(of: first)
         for source in sources {
             source.recording.start(at: source.hub, .program, in: group)
             working.enter()
@@ -147,16 +146,16 @@ final class SourceRecordings: KeyframeRequester {
         return time
     }
 
-    /// Ends the files of all sources at a frame that is a few frames ahead. Returns the time of this frame, in
-    /// nanoseconds; the program has a keyframe at this time as well.
-    func cut() -> Int64 {
-        let time = frameRate.start(of: bus.nextFrame + Self.lead).nanoseconds
+    /// Ends the files of all sources at a frame that is a few frames ahead. Returns the time of this frame; the
+    /// program has a keyframe at this time as well.
+    func cut() -> ProgramInstant {
+        let time = frameRate.start(of: bus.nextFrame + Self.lead)
         requestKeyframe(at: time)
         return time
     }
 
-    /// Marks `time`, in nanoseconds of program time, in all files.
-    func mark(_ text: String, at time: Int64) {
+    /// Marks `time` in all files.
+    func mark(_ text: String, at time: ProgramInstant) {
         for source in sources { source.recording.mark(text, at: time) }
     }
 
