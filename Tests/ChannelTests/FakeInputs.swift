@@ -39,12 +39,12 @@ final class FakePacketSource: PacketSource {
 
     func stop() { state.withLock { ($0.sink, $0.status.state) = (nil, .ended) } }
 
-    func deliver(_ packet: EncodedPacket, at moment: Timestamp) {
+    func deliver(_ packet: EncodedPacket, at moment: MonotonicInstant) {
         state.withLock { $0.sink }?.take(packet, at: moment)
     }
 
     /// Delivers a packet even if the source was stopped, like a delivery that began before the stop.
-    func deliverLate(_ packet: EncodedPacket, at moment: Timestamp) {
+    func deliverLate(_ packet: EncodedPacket, at moment: MonotonicInstant) {
         state.withLock { $0.known }?.take(packet, at: moment)
     }
 
@@ -125,14 +125,14 @@ final class SteppedClock: MonotonicClock {
     private let time = Atomic<Int64>(0)
     private let moved = DispatchSemaphore(value: 0)
 
-    var now: Int64 { time.load(ordering: .relaxed) }
+    var now: MonotonicInstant { MonotonicInstant(nanoseconds: time.load(ordering: .relaxed)) }
 
-    func sleep(until deadline: Int64) {
+    func sleep(until deadline: MonotonicInstant) {
         if now < deadline { _ = moved.wait(timeout: .now() + .milliseconds(1)) }
     }
 
-    func set(_ moment: Int64) {
-        time.store(moment, ordering: .relaxed)
+    func set(_ moment: MonotonicInstant) {
+        time.store(moment.nanoseconds, ordering: .relaxed)
         moved.signal()
     }
 }
@@ -240,6 +240,6 @@ extension EncodedPacket {
     var mark: UInt8? { description.decoderConfiguration.array.first }
 }
 
-extension Timestamp {
+extension Instant {
     init(milliseconds: Int64) { self.init(nanoseconds: milliseconds * 1_000_000) }
 }

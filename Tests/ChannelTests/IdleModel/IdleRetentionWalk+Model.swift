@@ -56,8 +56,8 @@ extension IdleRetentionWalk {
         if held.contains(name) { return "it is held" }
         if waiting.contains(name) { return "it waits for its upload" }
         let age = clock.now - file.ended
-        if file.isDated, age < Self.least * Self.hour - slack - Self.rounding {
-            return "it is only \(age / 1_000_000_000) s old"
+        if file.isDated, age < .seconds(Self.least * 3600) - slack - Self.rounding {
+            return "it is only \(age.components.seconds) s old"
         }
         if isTooOld(file) { return nil }
         guard isConfirmed, let most = rules.maximumBytes, total > most else { return "no rule demands that" }
@@ -68,7 +68,7 @@ extension IdleRetentionWalk {
     /// that age can be wrong.
     private func isTooOld(_ file: File) -> Bool {
         guard rules?.maximumAge != nil else { return false }
-        return !file.isDated || clock.now - file.ended >= Self.greatest * Self.hour * 3 / 4 - slack
+        return !file.isDated || clock.now - file.ended >= .seconds(Self.greatest * 2700) - slack
     }
 
     func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: place.path(name)) }
@@ -100,7 +100,7 @@ extension IdleRetentionWalk {
         try? FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: place.path(name))
     }
 
-    func note(_ text: String) { trail.append("\(clock.now / 1_000_000_000) s: \(text)") }
+    func note(_ text: String) { trail.append("\(trueSeconds) s: \(text)") }
 
     static func text(_ rules: RetentionRules?) -> String { rules.map { "\($0)" } ?? "none" }
 }

@@ -123,9 +123,9 @@ extension IdleRetentionWalk {
         try look(after: .seconds(61))
         guard isClockSeen, faults.isEmpty else { return }
         let hours = Int64.random(in: 10...2000, using: &random) * (Bool.random(using: &random) ? 1 : -1)
-        error.value = error.value == 0 ? hours * Self.hour / 1_000_000 : 0
+        error.value = error.value == 0 ? hours * 3_600_000 : 0
         // Of files that were dated by two clocks and follow each other, retention knows the distance only to 10 min.
-        if error.value != 0 { slack += 600_000_000_000 }
+        if error.value != 0 { slack += .seconds(600) }
         note("the wall clock is \(error.value / 1000) s ahead")
         if whileOff { restart() }
         try eventually("retention has read the clock") {

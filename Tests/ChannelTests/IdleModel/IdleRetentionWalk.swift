@@ -22,8 +22,8 @@ final class IdleRetentionWalk {
     /// A closed recording of the channel.
     struct File {
         var bytes: Int64
-        /// When it ended, by the true time in nanoseconds.
-        var ended: Int64
+        /// When it ended, by the true time.
+        var ended: MonotonicInstant
         /// Whether the wall clock was right then.
         var isDated: Bool
     }
@@ -43,13 +43,12 @@ final class IdleRetentionWalk {
     static let channel = "test"
     /// What the wall clock showed at 0, in milliseconds since 1970: in May 2020.
     static let start: Int64 = 1_590_000_000_000
-    static let hour: Int64 = 3_600_000_000_000
     /// The minimum age of a deleted file, and the maximum age of a file if the rules have one, in hours.
     static let (least, greatest): (Int64, Int64) = (2, 6)
-    /// By how much a time may be rounded, in nanoseconds.
-    static let rounding: Int64 = 5_000_000
-    /// How long no recording must have worked before files are deleted, in nanoseconds.
-    static let grace: Int64 = 60_000_000_000
+    /// By how much a time may be rounded.
+    static let rounding = Duration.milliseconds(5)
+    /// How long no recording must have worked before files are deleted.
+    static let grace = Duration.seconds(60)
     private static let shownOperations = 30
 
     let seed: UInt64
@@ -68,8 +67,8 @@ final class IdleRetentionWalk {
     var rules: RetentionRules?
     /// Whether the channel has recorded with the rules.
     var isConfirmed = false
-    /// Before this time no file may be deleted, in nanoseconds of the clock.
-    var idleFrom: Int64 = 0
+    /// Before this time no file may be deleted.
+    var idleFrom = MonotonicInstant.zero
     var files: [String: File] = [:]
     /// Files of another channel and of users.
     var others: [String] = []
@@ -77,8 +76,8 @@ final class IdleRetentionWalk {
     var waiting: Set<String> = []
     /// The open file of another process that records the channel, with its lock; nil without one.
     var rival: (name: String, lock: FileDescriptor)?
-    /// By how much the order of files that are dated by wrong clocks can falsify an age, in nanoseconds.
-    var slack: Int64 = 0
+    /// By how much the order of files that are dated by wrong clocks can falsify an age.
+    var slack = Duration.zero
     var number = 0
     /// The modification time that the catalogue was given last.
     var dated = Date(timeIntervalSince1970: 0)
@@ -92,7 +91,7 @@ final class IdleRetentionWalk {
         directory = try RecordDirectory.prepare(place.path)
         let (clock, error, isBusy) = (ManualClock(now: 1_000_000_000_000), Shared<Int64>(0), Shared(false))
         let wallClock = { @Sendable in
-            UTCTime(milliseconds: IdleRetentionWalk.start + clock.now / 1_000_000 + error.value)
+            UTCTime(milliseconds: IdleRetentionWalk.start + clock.now.nanoseconds / 1_000_000 + error.value)
         }
         (self.clock, self.error, self.isBusy, self.wallClock) = (clock, error, isBusy, wallClock)
         retention = IdleRetention(channel: Self.channel, clock: clock, wallClock: wallClock, logger: quiet) {
@@ -112,13 +111,16 @@ final class IdleRetentionWalk {
         guard let first = faults.first else { return nil }
         let report = """
             seed \(seed): \(first)
-            true time \(clock.now / 1_000_000_000) s, wall clock \(error.value / 1000) s ahead, \(Self.text(rules))
+            true time \(trueSeconds) s, wall clock \(error.value / 1000) s ahead, \(Self.text(rules))
             the last operations:
               \(trail.suffix(Self.shownOperations).joined(separator: "\n  "))
             """
         if marksHolds { print(report) }
         return report
     }
+
+    /// The true time in seconds, for reports.
+    var trueSeconds: Int64 { clock.now.nanoseconds / 1_000_000_000 }
 
     private func act() async throws {
         switch random.pick(Operation.weighted) {

@@ -234,13 +234,13 @@ struct ProgramInputsTests {
             try eventually("\(expected) is on air of \(living)") {
                 for location in living { media[location]?.deliver(frame) }
                 frame += 1
-                clock.set(frame * 40_000_000)
+                clock.set(MonotonicInstant(milliseconds: frame * 40))
                 return inputs.selection?.onAir == expected
             }
             try eventually("\(expected) is shown") {
                 for location in living { media[location]?.deliver(frame) }
                 frame += 1
-                clock.set(frame * 40_000_000)
+                clock.set(MonotonicInstant(milliseconds: frame * 40))
                 return switch inputs.bus.scene?.layers.first?.video {
                 case .feed: expected != "slate"
                 case .still: expected == "slate"

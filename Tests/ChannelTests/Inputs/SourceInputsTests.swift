@@ -188,7 +188,7 @@ struct SourceInputsTests {
                 name: "a", input: InputLocation(locations[0]), backups: locations.dropFirst().map { InputLocation($0) })
             (source.selection.standby, source.selection.returnAfter) = (standby, .milliseconds(500))
             let inputs = try make(source, slate: .bars)
-            var frame = clock.now / 40_000_000
+            var frame = clock.now.nanoseconds / 40_000_000
             for _ in 0..<3 {
                 let living = locations.filter { _ in Int.random(in: 0..<3, using: &random) > 0 }
                 for location in locations where !living.contains(location) {
@@ -201,7 +201,7 @@ struct SourceInputsTests {
                 try eventually("\(expected) is on air of \(living), \(standby)") {
                     for location in living { media[location]?.deliver(frame) }
                     frame += 1
-                    clock.set(frame * 40_000_000)
+                    clock.set(MonotonicInstant(milliseconds: frame * 40))
                     return inputs.selection?.onAir == expected && (first == nil ? isStill(inputs) : isFeed(inputs))
                 }
                 #expect(inputs.selection?.number == first)

@@ -45,7 +45,7 @@ struct SourceSwitchTests {
             }
         }
 
-        func report(of input: Int, at now: Timestamp) -> InputReport {
+        func report(of input: Int, at now: MonotonicInstant) -> InputReport {
             state.withLock { state in
                 state.reports += 1
                 guard let failures = state.failures[input] else { return InputReport() }
@@ -110,7 +110,7 @@ struct SourceSwitchTests {
         try eventually(what) {
             if inputs.reports > reports {
                 reports = inputs.reports
-                clock.set(clock.now + 200_000_000)
+                clock.set(clock.now + .milliseconds(200))
             }
             return condition()
         }
@@ -234,23 +234,22 @@ struct SourceSwitchTests {
         }
         defer { failing.stop() }
         let inputs = Inputs()
-        let second: Int64 = 1_000_000_000
         let manual = ManualClock()
         let choice = SourceSwitch(
             ["in0"], options: .init(), channel: "news",
             recordings: ChannelRecordings(hub: PacketStream(), group: DispatchGroup()), clock: manual, logger: quiet)
-        let late = choice.answer(of: [failing], within: second) { [String?.none] }
-        #expect(late == nil && manual.now >= second)
+        let late = choice.answer(of: [failing], within: .seconds(1)) { [String?.none] }
+        #expect(late == nil && manual.now >= 1_000_000_000)
         choice.begin(inputs)
         failing.start()
         try eventually("opening fails") { failing.report.failures > 0 }
         let before = manual.now
-        let failed = choice.answer(of: [failing], within: 1000 * second) { [String?.none] }
-        let known = choice.answer(of: [failing], within: 1000 * second) { [String?.some("a")] }
+        let failed = choice.answer(of: [failing], within: .seconds(1000)) { [String?.none] }
+        let known = choice.answer(of: [failing], within: .seconds(1000)) { [String?.some("a")] }
         #expect(failed == nil && known == "a" && manual.now == before)
         choice.stop()
         let waiting = StandbySource(name: "waiting", logger: quiet) { _, _ in throw NotAsked() }
-        let stopped = choice.answer(of: [waiting], within: 1000 * second) { [String?.none] }
+        let stopped = choice.answer(of: [waiting], within: .seconds(1000)) { [String?.none] }
         #expect(stopped == nil && manual.now == before)
     }
 }

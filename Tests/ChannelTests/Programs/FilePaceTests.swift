@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import Testing
 
 @testable import Channel
 
 @Suite struct FilePaceTests {
-    /// Returns milliseconds in nanoseconds.
-    private func ms(_ count: Int64) -> Int64 { count * 1_000_000 }
+    private func ms<Line>(_ count: Int64) -> Instant<Line> { Instant(milliseconds: count) }
 
     @Test("Packets of a file are due at the intervals of their decoding times, counted from the first packet")
     func pace() {

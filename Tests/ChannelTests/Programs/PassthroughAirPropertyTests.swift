@@ -31,7 +31,8 @@ struct PassthroughAirPropertyTests {
         let payload = payloads[Int.random(in: payloads.indices, using: &random)]
         let index = Int.random(in: 0...2, using: &random)
         switch Int.random(in: 0..<10, using: &random) {
-        case 0: return Arrival(packet: EncodedPacket(text: "word", at: time * 1_000_000), index: index)
+        case 0:
+            return Arrival(packet: EncodedPacket(text: "word", at: ProgramInstant(milliseconds: time)), index: index)
         case 1...3:
             let packet = EncodedPacket(
                 of: Self.audio, pts: time * 48, dts: time * 48, duration: 1024, isKeyframe: true, payload: payload)
@@ -84,7 +85,7 @@ struct PassthroughAirPropertyTests {
             var (air, history) = (PassthroughAir(), [Arrival]())
             for time in 0..<Int64.random(in: 1...60, using: &random) {
                 let next = arrival(time, Self.small, &random)
-                air.keep([next.packet], of: next.index, at: Timestamp(nanoseconds: time))
+                air.keep([next.packet], of: next.index, at: MonotonicInstant(nanoseconds: time))
                 history.append(next)
             }
             let kept = waiting(in: air)
@@ -106,7 +107,7 @@ struct PassthroughAirPropertyTests {
             var (air, history) = (PassthroughAir(), [Arrival]())
             for time in 0..<Int64(40) {
                 let next = arrival(time, Self.large, &random)
-                air.keep([next.packet], of: next.index, at: Timestamp(nanoseconds: time))
+                air.keep([next.packet], of: next.index, at: MonotonicInstant(nanoseconds: time))
                 history.append(next)
                 let kept = waiting(in: air)
                 #expect(bytes(kept) <= Self.mostBytes)
@@ -124,7 +125,7 @@ struct PassthroughAirPropertyTests {
             var (air, history) = (PassthroughAir(), [Arrival]())
             for time in 0..<Int64(60) {
                 let next = arrival(time, Self.large, &random)
-                air.keep([next.packet], of: next.index, at: Timestamp(nanoseconds: time))
+                air.keep([next.packet], of: next.index, at: MonotonicInstant(nanoseconds: time))
                 history.append(next)
                 guard Int.random(in: 0..<8, using: &random) == 0 else { continue }
                 let early = air.takeEarly()
@@ -143,7 +144,7 @@ struct PassthroughAirPropertyTests {
         for time in 0..<Int64(200) {
             let packet = EncodedPacket(
                 of: Self.video, pts: time, dts: time, duration: 40, isKeyframe: time % 4 == 0, payload: Self.large[2])
-            air.keep([packet], of: 1, at: Timestamp(nanoseconds: time))
+            air.keep([packet], of: 1, at: MonotonicInstant(nanoseconds: time))
             #expect(waiting(in: air).map(\.packet.pts) == Array((time - time % 4)...time))
         }
     }

@@ -20,7 +20,7 @@ struct PassthroughAirTests {
             payload: SharedBytes([UInt8](repeating: 0, count: bytes)))
     }
 
-    private func moment(_ time: Int64) -> Timestamp { Timestamp(nanoseconds: time * 1_000_000) }
+    private func moment(_ time: Int64) -> MonotonicInstant { MonotonicInstant(milliseconds: time) }
 
     private let source = PacketSourceDescription(
         stream: StreamDescription(video: Self.video, audio: nil), canWait: false, clock: .rtmp, stampBits: nil)

@@ -29,10 +29,10 @@ struct PassthroughInputsTests {
         /// Lets the `living` senders send for 200 ms, to the sources that are open.
         mutating func send(_ living: [Int]) {
             for _ in 0..<5 {
-                clock.set(time * 1_000_000)
+                clock.set(MonotonicInstant(milliseconds: time))
                 for index in living {
                     for packet in senders[index].packets(at: time) {
-                        inputs[locations[index]]?.deliver(packet, at: Timestamp(milliseconds: time))
+                        inputs[locations[index]]?.deliver(packet, at: MonotonicInstant(milliseconds: time))
                     }
                 }
                 time += 40
@@ -97,7 +97,7 @@ struct PassthroughInputsTests {
                 let before = bench.air.all.count
                 for (index, source) in senders.closed {
                     for packet in senders.senders[index].packets(at: senders.time / 1000 * 1000) {
-                        source.deliverLate(packet, at: Timestamp(milliseconds: senders.time))
+                        source.deliverLate(packet, at: MonotonicInstant(milliseconds: senders.time))
                     }
                 }
                 #expect(bench.air.all.count == before)

@@ -49,7 +49,7 @@ struct PassthroughWalkTests {
         /// Lets an input send its packets of `time`, and returns its frames that went on air as a result.
         mutating func send(_ input: Int, at time: Int64) -> [EncodedPacket] {
             guard let turn = turns[input] else { return [] }
-            let arrival = Timestamp(milliseconds: time)
+            let arrival = MonotonicInstant(milliseconds: time)
             return senders[input].packets(at: time).flatMap { packet in
                 if packet.track == .video, packet.isKeyframe { hasKeyframe[input] = true }
                 let timed = air.time(packet, of: turn, at: arrival)
@@ -62,7 +62,7 @@ struct PassthroughWalkTests {
         /// Lets the thread of an opening that is over deliver a keyframe that it was blocked with. Returns whether
         /// anything goes on air as a result, or counts as delivered.
         mutating func sendLate(_ turn: PassthroughTurn, at time: Int64) -> Bool {
-            let arrival = Timestamp(milliseconds: time)
+            let arrival = MonotonicInstant(milliseconds: time)
             let before = air.newest
             let packets = senders[turn.index].packets(at: time / 1000 * 1000)
             let timed = packets.flatMap { air.time($0, of: turn, at: arrival) }
@@ -139,7 +139,7 @@ struct PassthroughWalkTests {
         splicer.show(0)
         let packets = [Int64(880), 920, 960, 1000].flatMap { time in
             sender.packets(at: time).flatMap { packet in
-                splicer.take(packet, of: 0, at: Timestamp(milliseconds: time))
+                splicer.take(packet, of: 0, at: MonotonicInstant(milliseconds: time))
             }
         }
         #expect(packets.last?.track == .video && packets.last?.pts == 0)
@@ -157,7 +157,7 @@ struct PassthroughWalkTests {
         for time in stride(from: Int64(0), through: 4000, by: 40) {
             if time == 2520 { splicer.show(0) }
             packets += sender.packets(at: time).flatMap {
-                splicer.take($0, of: 0, at: Timestamp(milliseconds: time))
+                splicer.take($0, of: 0, at: MonotonicInstant(milliseconds: time))
             }
         }
         let frames = packets.filter { $0.track == .video }

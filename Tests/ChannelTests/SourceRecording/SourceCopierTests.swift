@@ -15,15 +15,15 @@ import Testing
 
 @Suite("Copying a source's packets into its recording")
 struct SourceCopierTests {
-    /// Times of a source that the program shows `later` nanoseconds after the source's own time.
+    /// Times of a source that the program shows `later` than by the source's own time.
     private final class Times: SourceTimes {
-        let later: Int64
+        let later: Duration
 
-        init(_ later: Int64) { self.later = later }
+        init(_ later: Duration) { self.later = later }
 
-        func advance(to moment: Timestamp) {}
-        func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? {
-            Timestamp(nanoseconds: time.nanoseconds + later)
+        func advance(to moment: MonotonicInstant) {}
+        func due(_ time: Timestamp, of track: TrackKind) -> MonotonicInstant? {
+            MonotonicInstant(nanoseconds: time.nanoseconds) + later
         }
         func stretch(of track: TrackKind) -> Double { 0 }
     }
@@ -43,9 +43,9 @@ struct SourceCopierTests {
     private func feed(later: Int64) -> SourceFeed {
         let feed = SourceFeed(
             pacing: .live(frameRate: Self.rate), frameRate: Self.rate, audio: .program, keepsPackets: .seconds(1))
-        feed.attach(Times(later * 1_000_000))
+        feed.attach(Times(.milliseconds(later)))
         // The program's time is the clock's.
-        feed.programTime.line = ClockLine(origin: .zero, image: .zero, rate: 0)
+        feed.programTime.line = ProgramClockLine(origin: .zero, image: .zero, rate: 0)
         feed.beginPackets(refusal: nil)
         return feed
     }
