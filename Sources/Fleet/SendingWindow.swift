@@ -12,25 +12,27 @@ internal import Synchronization
 /// Any thread may call the methods. A check costs one read of the clock and one of a number.
 package final class SendingWindow: Sendable {
     private let clock: any MonotonicClock
-    /// The end of the window in nanoseconds of `clock`; `Int64.min` while it is closed.
-    private let end = Atomic<Int64>(.min)
+    /// The nanoseconds of the window's end; those of ``closed`` while it is closed.
+    private let end = Atomic(SendingWindow.closed.nanoseconds)
+    private static let closed = MonotonicInstant.distantPast
 
     /// A closed window. The default clock also counts the time in which the machine was suspended.
     package init(clock: any MonotonicClock = SuspensionClock()) { self.clock = clock }
 
-    /// Opens the window until `deadline`, in nanoseconds of the window's clock, or changes its end to `deadline`.
-    package func open(until deadline: Int64) { end.store(deadline, ordering: .releasing) }
+    /// Opens the window until `deadline` of the window's clock, or changes its end to `deadline`.
+    package func open(until deadline: MonotonicInstant) { end.store(deadline.nanoseconds, ordering: .releasing) }
 
     /// Closes the window. What a writer has checked before may still leave.
-    package func close() { end.store(.min, ordering: .releasing) }
+    package func close() { end.store(Self.closed.nanoseconds, ordering: .releasing) }
 
     /// Whether bytes may leave now.
-    package var isOpen: Bool { clock.now < end.load(ordering: .acquiring) }
+    package var isOpen: Bool { clock.now < deadline }
 
     /// How long the window will stay open if it is not extended; zero if it is closed.
     package var timeLeft: Duration {
-        let end = end.load(ordering: .acquiring)
-        let now = clock.now
-        return now < end ? .nanoseconds(end - now) : .zero
+        let deadline = deadline
+        return max(.zero, deadline - clock.now)
     }
+
+    private var deadline: MonotonicInstant { MonotonicInstant(nanoseconds: end.load(ordering: .acquiring)) }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 /// The holder's side of a planned move (`Handover`). It handles events and returns actions for its owner. It does no I/O
 /// and reads no clock.
@@ -74,11 +74,11 @@ package struct HandoverGiver: Sendable {
     package private(set) var state = State.offering
     private var failure: HandoverFailure?
     private var round = 0
-    /// When the present state has lasted too long; `Int64.max` if it has another way out.
-    private var deadline = Int64.max
+    /// When the present state has lasted too long; distantFuture if it has another way out.
+    private var deadline = MonotonicInstant.distantFuture
     /// The request without an answer, or the one to send again at ``retry``.
     private var request: StoreRequest?
-    private var retry: Int64?
+    private var retry: MonotonicInstant?
 
     /// The move of `channel`, whose claim was created at revision `token`, to the host `target`; to any host if nil.
     package init(
@@ -95,17 +95,17 @@ package struct HandoverGiver: Sendable {
     package var isSilent: Bool { if case .releasing = state { true } else { false } }
 
     /// When the owner must report ``Event/time``.
-    package var due: Int64? { hasEnded ? nil : min(deadline, retry ?? .max) }
+    package var due: MonotonicInstant? { hasEnded ? nil : min(deadline, retry ?? .distantFuture) }
 
-    /// Handles an event at `now` (monotonic nanoseconds), when `frame` is the next frame to be published and frames
+    /// Handles an event at `now`, when `frame` is the next frame to be published and frames
     /// last `frameDuration`. Returns the actions to carry out, in order.
     package mutating func handle(
-        _ event: Event, at now: Int64, frame: Int64, frameDuration: Duration
+        _ event: Event, at now: MonotonicInstant, frame: Int64, frameDuration: Duration
     ) -> [Action] {
         guard !hasEnded else { return [] }
         switch event {
         case .begin:
-            deadline = now + timing.successorWait.inNanoseconds
+            deadline = now + timing.successorWait
             return [ask(.offer(channel: channel, token: token, lease: lease, HandoverOffer(to: target)))]
         case .answered(let answer): return answered(answer, at: now)
         case .successor(let entry): return successor(entry, at: now, frame: frame, frameDuration: frameDuration)
@@ -120,10 +120,10 @@ package struct HandoverGiver: Sendable {
         return .ask(request)
     }
 
-    private mutating func answered(_ answer: StoreAnswer, at now: Int64) -> [Action] {
+    private mutating func answered(_ answer: StoreAnswer, at now: MonotonicInstant) -> [Action] {
         guard request != nil, retry == nil else { return [] }
         if answer == .failed {
-            retry = now + timing.retryPause.inNanoseconds
+            retry = now + timing.retryPause
             return []
         }
         request = nil
@@ -132,7 +132,7 @@ package struct HandoverGiver: Sendable {
         case (.releasing(let successor), .refused(_, let claim, let present)):
             guard claim?.created == token else { return end(nil) }
             guard present?.created == successor else { return withdraw(.successorGone) }
-            retry = now + timing.retryPause.inNanoseconds
+            retry = now + timing.retryPause
             request = .release(channel: channel, token: token, successor: successor)
             return []
         case (.withdrawing, _): return end(failure)
@@ -143,13 +143,13 @@ package struct HandoverGiver: Sendable {
     }
 
     private mutating func successor(
-        _ entry: FleetEntry?, at now: Int64, frame: Int64, frameDuration: Duration
+        _ entry: FleetEntry?, at now: MonotonicInstant, frame: Int64, frameDuration: Duration
     ) -> [Action] {
         switch state {
         case .offering:
             guard let entry else { return [] }
             state = .preparing(successor: entry.created)
-            deadline = now + timing.opening.inNanoseconds + timing.patience.inNanoseconds
+            deadline = now + timing.opening + timing.patience
             return successor(entry, at: now, frame: frame, frameDuration: frameDuration)
         case .preparing(let created), .proposing(let created, _), .ending(let created, _):
             guard let entry, entry.created == created else { return withdraw(.successorGone) }
@@ -160,14 +160,14 @@ package struct HandoverGiver: Sendable {
     }
 
     private mutating func report(
-        _ reported: HandoverSuccessor.State, at now: Int64, frame: Int64, frameDuration: Duration
+        _ reported: HandoverSuccessor.State, at now: MonotonicInstant, frame: Int64, frameDuration: Duration
     ) -> [Action] {
         switch (state, reported) {
         case (.preparing(let created), .ready):
             return propose(to: created, at: now, frame: frame, frameDuration: frameDuration)
         case (.proposing(let created, let cut), .armed(let armed)) where armed == cut && frame < cut:
             state = .ending(successor: created, cut: cut)
-            deadline = now + timing.lead.inNanoseconds + timing.patience.inNanoseconds
+            deadline = now + timing.lead + timing.patience
             // An offer on its way may still be sent again, but nothing depends on it any more.
             (request, retry) = (nil, nil)
             return [.endBefore(cut: cut)]
@@ -176,24 +176,24 @@ package struct HandoverGiver: Sendable {
     }
 
     private mutating func propose(
-        to successor: Int64, at now: Int64, frame: Int64, frameDuration: Duration
+        to successor: Int64, at now: MonotonicInstant, frame: Int64, frameDuration: Duration
     ) -> [Action] {
         guard round < timing.rounds else { return withdraw(.notArmed) }
         round += 1
         let cut = frame + timing.lead.inNanoseconds / max(1, frameDuration.inNanoseconds)
         state = .proposing(successor: successor, cut: cut)
-        deadline = now + (timing.lead - timing.notice).inNanoseconds
+        deadline = now + timing.lead - timing.notice
         let offer = HandoverOffer(to: target, cut: cut, round: round)
         return [ask(.offer(channel: channel, token: token, lease: lease, offer))]
     }
 
     private mutating func reachedCut() -> [Action] {
         guard case .ending(let successor, _) = state else { return [] }
-        (state, deadline) = (.releasing(successor: successor), .max)
+        (state, deadline) = (.releasing(successor: successor), .distantFuture)
         return [.closeWindow, ask(.release(channel: channel, token: token, successor: successor))]
     }
 
-    private mutating func time(at now: Int64, frame: Int64, frameDuration: Duration) -> [Action] {
+    private mutating func time(at now: MonotonicInstant, frame: Int64, frameDuration: Duration) -> [Action] {
         if now >= deadline {
             switch state {
             case .offering: return withdraw(.noSuccessor)
@@ -218,7 +218,7 @@ package struct HandoverGiver: Sendable {
         case .ending, .releasing: mustResume = true
         default: mustResume = false
         }
-        (state, failure, deadline) = (.withdrawing, cause, .max)
+        (state, failure, deadline) = (.withdrawing, cause, .distantFuture)
         return (mustResume ? [.resume] : []) + [ask(.withdrawOffer(channel: channel, token: token))]
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 /// The successor's side of a planned move (`Handover`). It handles events and returns actions for its owner. It does no
 /// I/O and reads no clock.
@@ -73,10 +73,10 @@ package struct HandoverTaker: Sendable {
     package private(set) var created: Int64?
     private var round = 0
     private var failure: HandoverFailure?
-    private var deadline = Int64.max
+    private var deadline = MonotonicInstant.distantFuture
     /// The request without an answer, or the one to send again at ``retry``.
     private var request: StoreRequest?
-    private var retry: Int64?
+    private var retry: MonotonicInstant?
 
     /// The move of `channel`, whose holder has the claim that was created at revision `token`, to this host.
     package init(
@@ -90,14 +90,14 @@ package struct HandoverTaker: Sendable {
     package var hasEnded: Bool { if case .ended = state { true } else { false } }
 
     /// When the owner must report ``Event/time``.
-    package var due: Int64? { hasEnded ? nil : min(deadline, retry ?? .max) }
+    package var due: MonotonicInstant? { hasEnded ? nil : min(deadline, retry ?? .distantFuture) }
 
-    /// Handles an event at `now` (monotonic nanoseconds), and returns the actions to carry out, in order.
-    package mutating func handle(_ event: Event, at now: Int64) -> [Action] {
+    /// Handles an event at `now`, and returns the actions to carry out, in order.
+    package mutating func handle(_ event: Event, at now: MonotonicInstant) -> [Action] {
         guard !hasEnded else { return [] }
         switch event {
         case .begin:
-            deadline = now + timing.patience.inNanoseconds
+            deadline = now + timing.patience
             let successor = HandoverSuccessor(host: host)
             return [ask(.succeed(channel: channel, token: token, lease: lease, successor))]
         case .answered(let answer): return answered(answer, at: now)
@@ -105,7 +105,7 @@ package struct HandoverTaker: Sendable {
             return entries(claim: claim, offer: offer, successor: successor, at: now)
         case .opened:
             guard state == .opening else { return [] }
-            (state, deadline) = (.ready, now + (timing.lead + timing.patience).inNanoseconds)
+            (state, deadline) = (.ready, now + timing.lead + timing.patience)
             return report(.ready)
         case .openingFailed: return withdraw(.openingFailed)
         case .time: return time(at: now)
@@ -123,10 +123,10 @@ package struct HandoverTaker: Sendable {
         return [ask(.report(channel: channel, successor: created, lease: lease, successor))]
     }
 
-    private mutating func answered(_ answer: StoreAnswer, at now: Int64) -> [Action] {
+    private mutating func answered(_ answer: StoreAnswer, at now: MonotonicInstant) -> [Action] {
         guard let asked = request, retry == nil else { return [] }
         if answer == .failed {
-            retry = now + timing.retryPause.inNanoseconds
+            retry = now + timing.retryPause
             return []
         }
         request = nil
@@ -147,23 +147,23 @@ package struct HandoverTaker: Sendable {
         }
     }
 
-    private mutating func accepted(_ revision: Int64, at now: Int64) -> [Action] {
+    private mutating func accepted(_ revision: Int64, at now: MonotonicInstant) -> [Action] {
         (state, created) = (.opening, revision)
-        deadline = now + timing.opening.inNanoseconds
+        deadline = now + timing.opening
         return [.open]
     }
 
     private mutating func taken(_ token: Int64) -> [Action] { [.taken(token: token)] + end(nil) }
 
     private mutating func entries(
-        claim: FleetEntry?, offer: FleetEntry?, successor: FleetEntry?, at now: Int64
+        claim: FleetEntry?, offer: FleetEntry?, successor: FleetEntry?, at now: MonotonicInstant
     ) -> [Action] {
         guard let created else { return [] }
         switch state {
         case .opening, .ready, .armed:
             guard successor?.created == created else { return [.close] + end(.successorGone) }
             guard let claim else {
-                (state, deadline) = (.claiming, .max)
+                (state, deadline) = (.claiming, .distantFuture)
                 return [ask(.claim(channel: channel, host: host, lease: lease, successor: created))]
             }
             guard claim.created == token, case .offer(let offer)? = offer?.value else {
@@ -174,14 +174,14 @@ package struct HandoverTaker: Sendable {
         }
     }
 
-    private mutating func offered(_ offer: HandoverOffer, at now: Int64) -> [Action] {
+    private mutating func offered(_ offer: HandoverOffer, at now: MonotonicInstant) -> [Action] {
         guard state != .opening, let cut = offer.cut, offer.round > round else { return [] }
         round = offer.round
-        (state, deadline) = (.armed(cut: cut), now + (timing.lead + timing.patience * 2).inNanoseconds)
+        (state, deadline) = (.armed(cut: cut), now + timing.lead + timing.patience * 2)
         return [.arm(cut: cut)] + report(.armed(cut: cut))
     }
 
-    private mutating func time(at now: Int64) -> [Action] {
+    private mutating func time(at now: MonotonicInstant) -> [Action] {
         if now >= deadline {
             switch state {
             case .opening: return withdraw(.notReady)
@@ -198,12 +198,12 @@ package struct HandoverTaker: Sendable {
         guard state != .withdrawing, !hasEnded else { return [] }
         guard let created else { return end(cause) }
         // The claim that this host asks for may still be carried out. Then the host has it, and says so itself.
-        (state, failure, deadline) = (.withdrawing, cause, .max)
+        (state, failure, deadline) = (.withdrawing, cause, .distantFuture)
         return [.close, ask(.withdrawSuccessor(channel: channel, successor: created))]
     }
 
     private mutating func end(_ failure: HandoverFailure?) -> [Action] {
-        (state, request, retry, deadline) = (.ended(failure), nil, nil, .max)
+        (state, request, retry, deadline) = (.ended(failure), nil, nil, .distantFuture)
         return []
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 /// The state machine of one channel on one host: whether the host holds it, and if not, when it tries to. It handles
 /// events and returns actions for its owner. It does no I/O and reads no clock.
@@ -19,8 +19,8 @@ package struct Claim: Sendable, Equatable {
     package enum State: Sendable, Equatable {
         /// Another host holds the channel, or this host may not.
         case taken
-        /// The channel is free. The host will claim it at this time (monotonic nanoseconds).
-        case waiting(until: Int64)
+        /// The channel is free. The host will claim it at this time.
+        case waiting(until: MonotonicInstant)
         /// The host has sent a claim. The number is the lease that the claim names.
         case asking(lease: Int64)
         /// The host holds the channel by the claim that was created at this revision.
@@ -32,7 +32,7 @@ package struct Claim: Sendable, Equatable {
     /// An event that the machine handles.
     package enum Event: Sendable, Equatable {
         /// The channel is free, and the host must wait until this time; nil if it may not claim the channel.
-        case free(until: Int64?)
+        case free(until: MonotonicInstant?)
         /// The wait is over, and the host has this lease.
         case due(lease: Int64)
         /// The claim that another lease holds is in the store.
@@ -40,7 +40,7 @@ package struct Claim: Sendable, Equatable {
         /// The claim of this host with its present lease is in the store, created at this revision.
         case takenByUs(token: Int64)
         /// The claim was refused or had no answer. The host may try again at this time; nil if it may not.
-        case failed(retry: Int64?)
+        case failed(retry: MonotonicInstant?)
         /// The host's lease is lost.
         case leaseLost
         /// The channel cannot run on this host, or has been handed over to a successor.
@@ -94,7 +94,7 @@ package struct Claim: Sendable, Equatable {
         }
     }
 
-    private mutating func free(until: Int64?) -> [Action] {
+    private mutating func free(until: MonotonicInstant?) -> [Action] {
         let next = until.map { State.waiting(until: $0) } ?? .taken
         // The claim that this host has just sent may still be carried out.
         if case .asking = state { return [] }
@@ -118,7 +118,7 @@ package struct Claim: Sendable, Equatable {
         return stopped + [.start(token: token)]
     }
 
-    private mutating func failed(retry: Int64?) -> [Action] {
+    private mutating func failed(retry: MonotonicInstant?) -> [Action] {
         guard case .asking = state else { return [] }
         state = retry.map { .waiting(until: $0) } ?? .taken
         return []

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 /// The state machine of a host's lease in the fleet's store. It handles events and returns actions for its owner. It does
 /// no I/O and reads no clock.
@@ -33,8 +33,8 @@ package struct Lease: Sendable {
         case idle
         /// The host asks for a lease.
         case granting
-        /// The host has this lease, and may send until this time (monotonic nanoseconds).
-        case held(lease: Int64, until: Int64)
+        /// The host has this lease, and may send until this time.
+        case held(lease: Int64, until: MonotonicInstant)
         /// The host has stopped.
         case ended
     }
@@ -66,16 +66,16 @@ package struct Lease: Sendable {
         /// Send the request with this number to the endpoint with this index. The owner may end it after the time-out.
         case ask(request: Int, StoreRequest, endpoint: Int)
         /// The host has this new lease. It may send until `until`.
-        case obtained(lease: Int64, until: Int64)
+        case obtained(lease: Int64, until: MonotonicInstant)
         /// The host may send until `until`.
-        case extended(until: Int64)
+        case extended(until: MonotonicInstant)
         /// Close all windows of sending at once, before any later action is carried out.
         case lost(lease: Int64, Loss)
     }
 
     /// A grant or keep-alive that was sent.
     private struct Sent: Sendable {
-        var start: Int64
+        var start: MonotonicInstant
         /// The lease to keep alive; nil for a grant.
         var lease: Int64?
         var endpoint: Int
@@ -96,7 +96,7 @@ package struct Lease: Sendable {
     private var open: Int?
     private var requests = 0
     /// When the next request must start, if none is open.
-    private var next: Int64 = 0
+    private var next = MonotonicInstant.zero
 
     /// The lease of a host that reaches its store by this number of endpoints.
     package init(timing: FleetTiming = FleetTiming(), quorumLoss: QuorumLoss = .stop, endpoints: Int = 1) {
@@ -107,17 +107,17 @@ package struct Lease: Sendable {
     package var lease: Int64? { if case .held(let lease, _) = state { lease } else { nil } }
 
     /// The end of the window of sending; nil without a lease.
-    package var sendingEnds: Int64? { if case .held(_, let until) = state { until } else { nil } }
+    package var sendingEnds: MonotonicInstant? { if case .held(_, let until) = state { until } else { nil } }
 
     /// When the owner must report ``Event/time``; nil if it need not.
-    package var due: Int64? {
+    package var due: MonotonicInstant? {
         guard state != .idle, state != .ended else { return nil }
-        let request = open.flatMap { sent[$0] }.map { $0.start + timing.requestTimeout.inNanoseconds } ?? next
-        return min(request, sendingEnds ?? .max)
+        let request = open.flatMap { sent[$0] }.map { $0.start + timing.requestTimeout } ?? next
+        return min(request, sendingEnds ?? .distantFuture)
     }
 
-    /// Handles an event that happens at `now` (monotonic nanoseconds), and returns the actions to carry out, in order.
-    package mutating func handle(_ event: Event, at now: Int64) -> [Action] {
+    /// Handles an event that happens at `now`, and returns the actions to carry out, in order.
+    package mutating func handle(_ event: Event, at now: MonotonicInstant) -> [Action] {
         switch event {
         case .start:
             guard state == .idle else { return [] }
@@ -138,13 +138,13 @@ package struct Lease: Sendable {
     }
 
     /// Does what the time demands: ends the lease or a request, or sends the next request.
-    private mutating func proceed(at now: Int64, sends: Bool = true) -> [Action] {
+    private mutating func proceed(at now: MonotonicInstant, sends: Bool = true) -> [Action] {
         guard state != .idle, state != .ended else { return [] }
         var actions: [Action] = []
         // A window that has passed stays closed, even if the host keeps sending without the store: a process that was
         // stopped for so long does not know what has happened meanwhile.
         if case .held(_, let until) = state, now >= until { actions += lose(.unconfirmed, at: now) }
-        if let open, let request = sent[open], now >= request.start + timing.requestTimeout.inNanoseconds {
+        if let open, let request = sent[open], now >= request.start + timing.requestTimeout {
             self.open = nil
             actions += failed(request, at: now)
         }
@@ -153,7 +153,7 @@ package struct Lease: Sendable {
     }
 
     /// Sends the next grant or keep-alive.
-    private mutating func send(at now: Int64) -> Action {
+    private mutating func send(at now: MonotonicInstant) -> Action {
         requests += 1
         open = requests
         sent[requests] = Sent(start: now, lease: lease, endpoint: endpoint)
@@ -163,7 +163,7 @@ package struct Lease: Sendable {
         return .ask(request: requests, request, endpoint: endpoint)
     }
 
-    private mutating func answered(_ number: Int, _ answer: StoreAnswer, at now: Int64) -> [Action] {
+    private mutating func answered(_ number: Int, _ answer: StoreAnswer, at now: MonotonicInstant) -> [Action] {
         guard let request = sent.removeValue(forKey: number) else { return [] }
         let wasOpen = open == number
         if wasOpen { open = nil }
@@ -174,7 +174,7 @@ package struct Lease: Sendable {
         case .alive(let ttl):
             guard case .held(let lease, let until) = state, request.lease == lease else { return [] }
             failures = 0
-            if wasOpen { next = request.start + timing.keepAliveInterval.inNanoseconds }
+            if wasOpen { next = request.start + timing.keepAliveInterval }
             let deadline = window(of: request, ttl: ttl)
             guard deadline > until else { return [] }
             state = .held(lease: lease, until: deadline)
@@ -188,7 +188,8 @@ package struct Lease: Sendable {
         }
     }
 
-    private mutating func granted(_ lease: Int64, ttl: Duration, by request: Sent, at now: Int64) -> [Action] {
+    private mutating func granted(_ lease: Int64, ttl: Duration, by request: Sent, at now: MonotonicInstant) -> [Action]
+    {
         let until = window(of: request, ttl: ttl)
         guard until > now else {
             next = now
@@ -196,28 +197,28 @@ package struct Lease: Sendable {
         }
         failures = 0
         state = .held(lease: lease, until: until)
-        next = request.start + timing.keepAliveInterval.inNanoseconds
+        next = request.start + timing.keepAliveInterval
         return [.obtained(lease: lease, until: until)]
     }
 
     /// The end of the window that a confirmed request gives.
-    private func window(of request: Sent, ttl: Duration) -> Int64 {
-        request.start + (min(ttl, timing.ttl) - timing.margin).inNanoseconds
+    private func window(of request: Sent, ttl: Duration) -> MonotonicInstant {
+        request.start + (min(ttl, timing.ttl) - timing.margin)
     }
 
     /// Records that a request had no answer. Waits before the next one only if each endpoint has had its turn.
-    private mutating func failed(_ request: Sent, at now: Int64) -> [Action] {
+    private mutating func failed(_ request: Sent, at now: MonotonicInstant) -> [Action] {
         failures += 1
         endpointFailed(request.endpoint)
-        next = failures.isMultiple(of: endpoints) ? now + timing.retryPause.inNanoseconds : now
+        next = failures.isMultiple(of: endpoints) ? now + timing.retryPause : now
         guard quorumLoss == .keep, case .held(let lease, let until) = state, request.lease == lease else { return [] }
-        let deadline = max(until, request.start + timing.sendingTime.inNanoseconds)
+        let deadline = max(until, request.start + timing.sendingTime)
         state = .held(lease: lease, until: deadline)
         return [.extended(until: deadline)]
     }
 
     /// Gives the lease up. If it may still exist in the store, it is revoked, so that the channels are free at once.
-    private mutating func lose(_ loss: Loss, at now: Int64) -> [Action] {
+    private mutating func lose(_ loss: Loss, at now: MonotonicInstant) -> [Action] {
         guard let lease else { return [] }
         (state, open, sent, next) = (.granting, nil, [:], now)
         return [.lost(lease: lease, loss)] + (loss == .gone ? [] : [revoke(lease)])

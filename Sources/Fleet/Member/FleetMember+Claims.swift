@@ -6,7 +6,7 @@ internal import Media
 extension FleetMember {
     /// Compares a channel with what the store says of it, and does what follows. With `again`, a wait that is under way
     /// begins again.
-    mutating func consider(_ name: String, again: Bool = false, at now: Int64) {
+    mutating func consider(_ name: String, again: Bool = false, at now: MonotonicInstant) {
         guard case .demand(let demand)? = view[.channel, name]?.value else {
             forget(name, at: now)
             return
@@ -30,13 +30,13 @@ extension FleetMember {
     }
 
     /// Waits for a free channel, if the host may claim it.
-    private mutating func considerFree(_ name: String, _ demand: ChannelDemand, again: Bool, at now: Int64) {
+    private mutating func considerFree(_ name: String, _ demand: ChannelDemand, again: Bool, at now: MonotonicInstant) {
         if case .waiting? = claims[name]?.state, !again, refusal(of: demand) == nil { return }
         apply(.free(until: wait(for: name, demand, at: now)), to: name, cause: .claimGone, at: now)
     }
 
     /// Considers every free channel, because the host's lease or load has changed. Waits that are under way continue.
-    mutating func considerFree(at now: Int64) {
+    mutating func considerFree(at now: MonotonicInstant) {
         for name in free.keys {
             guard case .demand(let demand)? = view[.channel, name]?.value else { continue }
             considerFree(name, demand, again: false, at: now)
@@ -44,22 +44,22 @@ extension FleetMember {
     }
 
     /// When the host may claim the channel; nil if it may not.
-    private func wait(for name: String, _ demand: ChannelDemand, at now: Int64) -> Int64? {
+    private func wait(for name: String, _ demand: ChannelDemand, at now: MonotonicInstant) -> MonotonicInstant? {
         guard lease.lease != nil, refusal(of: demand) == nil else { return nil }
         let circumstances = circumstances(of: name)
         let penalty = policy.penalty(for: demand, by: profile, in: circumstances)
         let order = policy.order(in: circumstances, jitter: jitter.value(for: name))
-        return max(now, (free[name] ?? now) + penalty.inNanoseconds) + order.inNanoseconds
+        return max(now, (free[name] ?? now) + penalty) + order
     }
 
     /// Lets the host wait before its next claim, the longer the fuller it is. A host that has just got a channel waits
     /// again, and is a little fuller.
-    private mutating func pauseClaims(at now: Int64) {
+    private mutating func pauseClaims(at now: MonotonicInstant) {
         var circumstances = ClaimPolicy.Circumstances()
         circumstances.hosts = view.hosts
         let wait = policy.wait(
             by: profile, claimed: claimed, in: circumstances, jitter: jitter.value(for: profile.name))
-        claimPause = now + wait.inNanoseconds
+        claimPause = now + wait
     }
 
     /// What the wait for the channel depends on.
@@ -74,7 +74,7 @@ extension FleetMember {
     }
 
     /// Claims the channel whose wait has ended first.
-    mutating func claimNext(at now: Int64) {
+    mutating func claimNext(at now: MonotonicInstant) {
         findNext()
         guard let number = lease.lease, let due = claimDue, due <= now, let next = nextClaim,
             case .demand(let demand)? = view[.channel, next.name]?.value
@@ -90,7 +90,7 @@ extension FleetMember {
 
     /// When the host may claim the next channel; nil if it waits for none. Channels that it held before do not wait for
     /// the host's pause.
-    var claimDue: Int64? {
+    var claimDue: MonotonicInstant? {
         guard asking == nil, lease.lease != nil, let next = nextClaim else { return nil }
         return heldBefore.contains(next.name) ? next.until : max(next.until, claimPause)
     }
@@ -107,26 +107,26 @@ extension FleetMember {
     }
 
     /// Ends a claim that was refused or has no answer, unless the store has said meanwhile what became of it.
-    mutating func claimFailed(_ name: String, at now: Int64) {
+    mutating func claimFailed(_ name: String, at now: MonotonicInstant) {
         guard case .asking? = claims[name]?.state else { return }
-        var retry: Int64?
+        var retry: MonotonicInstant?
         if case .demand(let demand)? = view[.channel, name]?.value, view[.claim, name] == nil {
-            retry = wait(for: name, demand, at: now + timing.retryPause.inNanoseconds)
+            retry = wait(for: name, demand, at: now + timing.retryPause)
         }
         apply(.failed(retry: retry), to: name, cause: .claimGone, at: now)
     }
 
     /// Gives a channel that failed back to the fleet.
-    mutating func channelFailed(_ name: String, at now: Int64) {
+    mutating func channelFailed(_ name: String, at now: MonotonicInstant) {
         guard claims[name]?.token != nil else { return }
-        let wasStable = now - (started[name] ?? now) >= timing.longestFailureWait.inNanoseconds
+        let wasStable = now - (started[name] ?? now) >= timing.longestFailureWait
         failures[name] = wasStable ? 1 : (failures[name] ?? 0) + 1
         givers[name] = nil
         apply(.release, to: name, cause: .failed, at: now)
     }
 
     /// Stops every channel, because the host has no lease any more.
-    mutating func leaseLost(_ loss: Lease.Loss, at now: Int64) {
+    mutating func leaseLost(_ loss: Lease.Loss, at now: MonotonicInstant) {
         for name in held.keys.sorted() { heldBefore.insert(name) }
         for name in counted.keys.sorted() { apply(.leaseLost, to: name, cause: .leaseLost(loss), at: now) }
         for name in takers.keys.sorted() { actions.append(.discard(channel: name)) }
@@ -138,7 +138,7 @@ extension FleetMember {
     }
 
     /// Closes a channel whose description is not in the store any more.
-    private mutating func forget(_ name: String, at now: Int64) {
+    private mutating func forget(_ name: String, at now: MonotonicInstant) {
         free[name] = nil
         if claims[name]?.token != nil { apply(.release, to: name, cause: .claimGone, at: now) }
         guard claims[name]?.isCounted != true else { return }
@@ -147,7 +147,7 @@ extension FleetMember {
     }
 
     /// Lets the claim handle an event, and carries out what it demands.
-    mutating func apply(_ event: Claim.Event, to name: String, cause: StopCause, at now: Int64) {
+    mutating func apply(_ event: Claim.Event, to name: String, cause: StopCause, at now: MonotonicInstant) {
         var claim = claims[name] ?? Claim()
         let demanded = claim.handle(event)
         claims[name] = claim
@@ -157,7 +157,7 @@ extension FleetMember {
         count(name, at: now)
     }
 
-    private mutating func carryOut(_ action: Claim.Action, _ name: String, cause: StopCause, at now: Int64) {
+    private mutating func carryOut(_ action: Claim.Action, _ name: String, cause: StopCause, at now: MonotonicInstant) {
         switch action {
         case .ask(let number):
             let request = StoreRequest.claim(
@@ -186,7 +186,7 @@ extension FleetMember {
 
     /// Keeps ``claimed`` right. With another load the wait is another one, and with less load the host may claim
     /// channels that it had refused.
-    mutating func count(_ name: String, at now: Int64) {
+    mutating func count(_ name: String, at now: MonotonicInstant) {
         let counts = claims[name]?.isCounted == true || takers[name] != nil
         guard counts != (counted[name] != nil) else { return }
         if let cost = counted.removeValue(forKey: name) {

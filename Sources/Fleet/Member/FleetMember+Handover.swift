@@ -7,17 +7,17 @@ extension FleetMember {
     /// A frame of a channel and when it was published, from which the present frame follows.
     struct Program: Sendable {
         var frame: Int64
-        var time: Int64
+        var time: MonotonicInstant
         var frameDuration: Duration
 
         /// The next frame to be published at `now`.
-        func frame(at now: Int64) -> Int64 {
-            frame + max(0, now - time) / max(1, frameDuration.inNanoseconds) + 1
+        func frame(at now: MonotonicInstant) -> Int64 {
+            frame + max(.zero, now - time).inNanoseconds / max(1, frameDuration.inNanoseconds) + 1
         }
     }
 
     /// Begins, continues or ends the planned moves of a channel, as the store's entries demand.
-    mutating func considerMove(_ name: String, at now: Int64) {
+    mutating func considerMove(_ name: String, at now: MonotonicInstant) {
         if claims[name]?.token != nil {
             // The answer to the successor's claim may be lost, and the store's entry says it first.
             (offers[name], takers[name]) = (nil, nil)
@@ -38,7 +38,7 @@ extension FleetMember {
     var isDraining: Bool { isLeaving || view[.drain, profile.name] != nil }
 
     /// Offers every channel to other hosts.
-    mutating func leave(at now: Int64) {
+    mutating func leave(at now: MonotonicInstant) {
         isLeaving = true
         for name in claims.keys.sorted() { consider(name, again: true, at: now) }
     }
@@ -52,7 +52,7 @@ extension FleetMember {
         return isDraining ? .some(nil) : nil
     }
 
-    private mutating func considerGiving(_ name: String, at now: Int64) {
+    private mutating func considerGiving(_ name: String, at now: MonotonicInstant) {
         let target = target(of: name)
         if givers[name] != nil {
             giver(name, target == nil ? .withdraw : .successor(view[.successor, name]), at: now)
@@ -72,7 +72,7 @@ extension FleetMember {
         giver(name, .begin, at: now)
     }
 
-    private mutating func considerTaking(_ name: String, at now: Int64) {
+    private mutating func considerTaking(_ name: String, at now: MonotonicInstant) {
         guard case .offer(let offer)? = view[.offer, name]?.value, offer.cut == nil,
             offer.to ?? profile.name == profile.name, view[.claim, name] != nil, view[.successor, name] == nil,
             !isDraining, lease.lease != nil,
@@ -86,11 +86,11 @@ extension FleetMember {
         let penalty = policy.penalty(for: demand, by: profile, in: circumstances)
         let wait = policy.wait(
             by: profile, claimed: claimed, in: circumstances, jitter: jitter.value(for: name))
-        offers[name] = now + (penalty + wait).inNanoseconds
+        offers[name] = now + penalty + wait
     }
 
     /// Takes offers whose wait has ended, and lets the moves know the time.
-    mutating func moveOn(at now: Int64) {
+    mutating func moveOn(at now: MonotonicInstant) {
         for name in offers.filter({ $0.value <= now }).keys.sorted() {
             offers[name] = nil
             guard let number = lease.lease, let claim = view[.claim, name],
@@ -101,12 +101,16 @@ extension FleetMember {
             count(name, at: now)
             taker(name, .begin, at: now)
         }
-        for name in givers.filter({ ($0.value.due ?? .max) <= now }).keys.sorted() { giver(name, .time, at: now) }
-        for name in takers.filter({ ($0.value.due ?? .max) <= now }).keys.sorted() { taker(name, .time, at: now) }
+        for name in givers.filter({ ($0.value.due ?? .distantFuture) <= now }).keys.sorted() {
+            giver(name, .time, at: now)
+        }
+        for name in takers.filter({ ($0.value.due ?? .distantFuture) <= now }).keys.sorted() {
+            taker(name, .time, at: now)
+        }
     }
 
     /// Handles what a channel reports.
-    mutating func channel(_ name: String, _ progress: ChannelProgress, at now: Int64) {
+    mutating func channel(_ name: String, _ progress: ChannelProgress, at now: MonotonicInstant) {
         switch progress {
         case .frame(let frame, let time, let frameDuration):
             let isFirst = programs[name] == nil
@@ -122,13 +126,13 @@ extension FleetMember {
     }
 
     /// Lets the move from this host handle an event. An answer counts only if it is the answer to the last request.
-    mutating func giver(_ name: String, _ event: HandoverGiver.Event, request: Int? = nil, at now: Int64) {
+    mutating func giver(_ name: String, _ event: HandoverGiver.Event, request: Int? = nil, at now: MonotonicInstant) {
         guard var giver = givers[name], let program = programs[name] else { return }
         guard request == nil || request == moveRequests[name] else { return }
         let demanded = giver.handle(
             event, at: now, frame: program.frame(at: now), frameDuration: program.frameDuration)
         givers[name] = giver.hasEnded ? nil : giver
-        if giver.hasEnded { offerPause[name] = now + handoverTiming.pauseAfterFailure.inNanoseconds }
+        if giver.hasEnded { offerPause[name] = now + handoverTiming.pauseAfterFailure }
         if giver.hasEnded { later[name] = offerPause[name] }
         for action in demanded {
             switch action {
@@ -144,7 +148,7 @@ extension FleetMember {
     }
 
     /// Lets the move to this host handle an event. An answer counts only if it is the answer to the last request.
-    mutating func taker(_ name: String, _ event: HandoverTaker.Event, request: Int? = nil, at now: Int64) {
+    mutating func taker(_ name: String, _ event: HandoverTaker.Event, request: Int? = nil, at now: MonotonicInstant) {
         guard var taker = takers[name] else { return }
         guard request == nil || request == moveRequests[name] else { return }
         let demanded = taker.handle(event, at: now)
@@ -166,7 +170,7 @@ extension FleetMember {
     }
 
     /// Deletes what a request left that was carried out late, after the move that it belonged to had ended.
-    private mutating func deleteLeftovers(_ name: String, at now: Int64) {
+    private mutating func deleteLeftovers(_ name: String, at now: MonotonicInstant) {
         guard let number = lease.lease else { return }
         let offer = FleetKey(.offer, name)
         if let entry = view[.offer, name], entry.lease == number, givers[name] == nil, deleting[offer] == nil,
@@ -181,7 +185,7 @@ extension FleetMember {
     }
 
     /// Asks the store to delete an entry of this host.
-    mutating func delete(_ kind: FleetKey.Kind, _ name: String, _ revision: Int64, at now: Int64) {
+    mutating func delete(_ kind: FleetKey.Kind, _ name: String, _ revision: Int64, at now: MonotonicInstant) {
         let request: StoreRequest
         switch kind {
         case .offer: request = .withdrawOffer(channel: name, token: revision)

@@ -26,41 +26,43 @@ extension FleetMember {
 
         var purpose: Purpose
         var request: StoreRequest
-        var start: Int64
+        var start: MonotonicInstant
         var endpoint: Int
         /// Whether the request has not timed out. What a late answer says of the store is true even so.
         var isOpen = true
     }
 
     /// Sends a request.
-    mutating func ask(_ request: StoreRequest, for purpose: Pending.Purpose, endpoint: Int? = nil, at now: Int64) {
+    mutating func ask(
+        _ request: StoreRequest, for purpose: Pending.Purpose, endpoint: Int? = nil, at now: MonotonicInstant
+    ) {
         requests += 1
         let endpoint = endpoint ?? lease.endpoint
         pending[requests] = Pending(purpose: purpose, request: request, start: now, endpoint: endpoint)
-        nextTimeout = min(nextTimeout, now + timing.requestTimeout.inNanoseconds)
+        nextTimeout = min(nextTimeout, now + timing.requestTimeout)
         if case .delete(let key) = purpose { deleting[key] = requests }
         actions.append(.ask(request: requests, request, endpoint: endpoint))
     }
 
     /// Ends the requests that have no answer in time.
-    mutating func timeOut(at now: Int64) {
+    mutating func timeOut(at now: MonotonicInstant) {
         guard now >= nextTimeout else { return }
-        let limit = timing.requestTimeout.inNanoseconds
+        let limit = timing.requestTimeout
         for number in pending.keys.sorted() {
             guard let sent = pending[number], now - sent.start >= limit else { continue }
             if sent.isOpen {
                 pending[number]?.isOpen = false
                 if case .lease = sent.purpose { continue }
                 failed(number, sent, at: now)
-            } else if now - sent.start >= 20 * limit {
+            } else if now - sent.start >= limit * 20 {
                 pending[number] = nil
             }
         }
-        nextTimeout = pending.values.lazy.map { $0.start + ($0.isOpen ? limit : 20 * limit) }.min() ?? .max
+        nextTimeout = pending.values.lazy.map { $0.start + ($0.isOpen ? limit : limit * 20) }.min() ?? .distantFuture
     }
 
     /// Handles an answer. A request that has timed out has failed already; what its answer says is recorded even so.
-    mutating func answered(_ number: Int, _ answer: StoreAnswer, at now: Int64) {
+    mutating func answered(_ number: Int, _ answer: StoreAnswer, at now: MonotonicInstant) {
         guard let sent = pending.removeValue(forKey: number) else { return }
         if case .lease(let own) = sent.purpose {
             apply(lease.handle(.answered(request: own, answer), at: now), at: now)
@@ -92,7 +94,7 @@ extension FleetMember {
     }
 
     /// Handles the answer to a request that has not timed out.
-    private mutating func decide(_ number: Int, _ sent: Pending, _ answer: StoreAnswer, at now: Int64) {
+    private mutating func decide(_ number: Int, _ sent: Pending, _ answer: StoreAnswer, at now: MonotonicInstant) {
         switch sent.purpose {
         case .claim(let name, _):
             consider(name, at: now)
@@ -109,30 +111,30 @@ extension FleetMember {
     }
 
     /// Handles a request without an answer: its outcome is not known.
-    private mutating func failed(_ number: Int, _ sent: Pending, at now: Int64) {
+    private mutating func failed(_ number: Int, _ sent: Pending, at now: MonotonicInstant) {
         lease.endpointFailed(sent.endpoint)
         switch sent.purpose {
         case .claim(let name, _): claimFailed(name, at: now)
-        case .read: nextRead = now + timing.retryPause.inNanoseconds
+        case .read: nextRead = now + timing.retryPause
         case .giver(let name): giver(name, .answered(.failed), request: number, at: now)
         case .taker(let name): taker(name, .answered(.failed), request: number, at: now)
         case .register(let lease): registerAgain(lease: lease, at: now)
         case .delete(let key):
             if deleting[key] == number { deleting[key] = nil }
-            later[key.name] = now + timing.retryPause.inNanoseconds
+            later[key.name] = now + timing.retryPause
         case .lease: break
         }
     }
 
     /// Asks for the host's own entry again. The entry of the host's last lease may still be there.
-    private mutating func registerAgain(lease number: Int64, at now: Int64) {
+    private mutating func registerAgain(lease number: Int64, at now: MonotonicInstant) {
         guard lease.lease == number else { return }
-        mustRegister = now + timing.retryPause.inNanoseconds * 4
+        mustRegister = now + timing.retryPause * 4
     }
 
     /// Records what a read returned, and watches from there.
     private mutating func contents(
-        _ changed: [FleetKey: FleetEntry], count: Int, after: Int64, at revision: Int64, now: Int64
+        _ changed: [FleetKey: FleetEntry], count: Int, after: Int64, at revision: Int64, now: MonotonicInstant
     ) {
         let (news, isComplete) = view.record(changed, count: count, after: after, at: revision)
         noticed(news, at: now)
@@ -145,14 +147,14 @@ extension FleetMember {
     }
 
     /// Handles the changes that the watch reports.
-    mutating func changed(_ changes: [FleetChange], at now: Int64) {
+    mutating func changed(_ changes: [FleetChange], at now: MonotonicInstant) {
         if watchHeard != nil { watchHeard = now }
         noticed(
             changes.filter { view.record($0.key, $0.entry, at: $0.revision) }.map(\.key), at: now)
     }
 
     /// Considers every channel that the changed entries concern.
-    private mutating func noticed(_ keys: [FleetKey], at now: Int64) {
+    private mutating func noticed(_ keys: [FleetKey], at now: MonotonicInstant) {
         var names: Set<String> = []
         for key in keys {
             switch key.kind {
@@ -169,8 +171,8 @@ extension FleetMember {
 
     /// Reads the store if the watch has been silent for too long. A watch that says nothing may have lost its
     /// connection, and a quiet fleet says nothing either.
-    mutating func readOrWatch(at now: Int64) {
-        if let heard = watchHeard, now >= heard + timing.watchSilence.inNanoseconds { nextRead = now }
+    mutating func readOrWatch(at now: MonotonicInstant) {
+        if let heard = watchHeard, now >= heard + timing.watchSilence { nextRead = now }
         if let time = mustRegister, now >= time, let number = lease.lease {
             mustRegister = nil
             ask(.register(host: profile.name, lease: number), for: .register(lease: number), at: now)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 /// One host of a fleet: its lease, its claims, its part in planned moves, and what it knows of the store. It joins the
 /// pure machines ``Lease``, ``Claim``, ``HandoverGiver`` and ``HandoverTaker`` into one, and is one itself: events and a
@@ -35,8 +35,8 @@ package struct FleetMember: Sendable {
 
     /// What a channel reports.
     package enum ChannelProgress: Sendable, Equatable {
-        /// At this time (monotonic nanoseconds) the channel publishes this frame; frames last `frameDuration`.
-        case frame(Int64, at: Int64, frameDuration: Duration)
+        /// At this time the channel publishes this frame; frames last `frameDuration`.
+        case frame(Int64, at: MonotonicInstant, frameDuration: Duration)
         /// A channel that was prepared is open up to publishing.
         case opened
         /// A channel that was to be prepared could not be opened.
@@ -64,9 +64,9 @@ package struct FleetMember: Sendable {
         /// End the present watch, and report all changes since this revision.
         case watch(since: Int64, endpoint: Int)
         /// Open the channel, or publish what was prepared, and open its window of sending until `until`.
-        case start(channel: String, token: Int64, until: Int64)
+        case start(channel: String, token: Int64, until: MonotonicInstant)
         /// Let these channels send until `until`.
-        case extend(channels: [String], until: Int64)
+        case extend(channels: [String], until: MonotonicInstant)
         /// Close the channel's window of sending at once, and then the channel.
         case stop(channel: String, StopCause)
         /// Open the channel up to publishing.
@@ -80,7 +80,7 @@ package struct FleetMember: Sendable {
         /// Close the channel's window of sending at once. The channel stays open.
         case silence(channel: String)
         /// Open the channel's window until `until` again, and publish what was kept.
-        case resume(channel: String, until: Int64)
+        case resume(channel: String, until: MonotonicInstant)
     }
 
     let timing: FleetTiming
@@ -102,18 +102,18 @@ package struct FleetMember: Sendable {
     var pending: [Int: Pending] = [:]
     var requests = 0
     /// When the earliest request times out that is still open.
-    var nextTimeout = Int64.max
+    var nextTimeout = MonotonicInstant.distantFuture
     /// When the view was last confirmed by a change or a read; nil while there is no watch.
-    var watchHeard: Int64?
+    var watchHeard: MonotonicInstant?
     /// When the host must ask for its own entry again.
-    var mustRegister: Int64?
+    var mustRegister: MonotonicInstant?
     /// When the store must be read; nil while it is being read or watched.
-    var nextRead: Int64?
+    var nextRead: MonotonicInstant?
 
     /// The channels that the host knows, by name.
     package internal(set) var claims: [String: Claim] = [:]
     /// Channels that are free, and since when this host knows it.
-    var free: [String: Int64] = [:]
+    var free: [String: MonotonicInstant] = [:]
     /// Channels whose cost is part of ``claimed``, with this cost.
     var counted: [String: Resources] = [:]
     /// The costs of all channels that the host holds or asks for.
@@ -121,15 +121,15 @@ package struct FleetMember: Sendable {
     /// The channel whose claim is being asked for.
     var asking: String?
     /// The channel to claim next, if ``isNextKnown``.
-    var nextClaim: (until: Int64, name: String)?
+    var nextClaim: (until: MonotonicInstant, name: String)?
     var isNextKnown = true
     /// The host claims no other channels than those that it held before, until this time.
-    var claimPause = Int64.min
+    var claimPause = MonotonicInstant.distantPast
     /// Channels that the host held until it lost its lease.
     var heldBefore: Set<String> = []
     /// Channels that failed on this host: how often, and when they last started.
     var failures: [String: Int] = [:]
-    var started: [String: Int64] = [:]
+    var started: [String: MonotonicInstant] = [:]
 
     /// Planned moves from this host, and to it.
     package internal(set) var givers: [String: HandoverGiver] = [:]
@@ -137,15 +137,15 @@ package struct FleetMember: Sendable {
     /// The last request of each planned move.
     var moveRequests: [String: Int] = [:]
     /// Offers that the host will take at these times.
-    var offers: [String: Int64] = [:]
+    var offers: [String: MonotonicInstant] = [:]
     /// The last reported frame of each channel that the host holds.
     var programs: [String: Program] = [:]
     /// Requests that delete what this host has in the store, each at most once at a time.
     var deleting: [FleetKey: Int] = [:]
     /// Channels to consider again at these times.
-    var later: [String: Int64] = [:]
+    var later: [String: MonotonicInstant] = [:]
     /// Channels that are not offered before these times, because a move has failed.
-    var offerPause: [String: Int64] = [:]
+    var offerPause: [String: MonotonicInstant] = [:]
 
     /// The member that `profile` describes. `seed` must differ between hosts.
     package init(
@@ -166,20 +166,20 @@ package struct FleetMember: Sendable {
     }
 
     /// When the owner must report ``Event/time``; nil if it need not.
-    package var due: Int64? {
+    package var due: MonotonicInstant? {
         guard let lease = lease.due else { return nil }
-        var due = min(lease, nextTimeout, nextRead ?? .max, mustRegister ?? .max)
-        if let watchHeard { due = min(due, watchHeard + timing.watchSilence.inNanoseconds) }
+        var due = min(lease, nextTimeout, nextRead ?? .distantFuture, mustRegister ?? .distantFuture)
+        if let watchHeard { due = min(due, watchHeard + timing.watchSilence) }
         if let claimDue { due = min(due, claimDue) }
-        for move in givers.values { due = min(due, move.due ?? .max) }
-        for move in takers.values { due = min(due, move.due ?? .max) }
+        for move in givers.values { due = min(due, move.due ?? .distantFuture) }
+        for move in takers.values { due = min(due, move.due ?? .distantFuture) }
         for time in offers.values { due = min(due, time) }
         for time in later.values { due = min(due, time) }
         return due
     }
 
-    /// Handles an event that happens at `now` (monotonic nanoseconds), and returns the actions to carry out, in order.
-    package mutating func handle(_ event: Event, at now: Int64) -> [Action] {
+    /// Handles an event that happens at `now`, and returns the actions to carry out, in order.
+    package mutating func handle(_ event: Event, at now: MonotonicInstant) -> [Action] {
         actions = []
         jitter.advance()
         // The window of sending is judged first: a process that was stopped finds events that came meanwhile.
@@ -205,7 +205,7 @@ package struct FleetMember: Sendable {
     }
 
     /// Does what the time demands.
-    private mutating func proceed(at now: Int64) {
+    private mutating func proceed(at now: MonotonicInstant) {
         guard lease.state != .ended else { return }
         timeOut(at: now)
         readOrWatch(at: now)
@@ -218,7 +218,7 @@ package struct FleetMember: Sendable {
     }
 
     /// Carries out what the lease demands.
-    mutating func apply(_ demanded: [Lease.Action], at now: Int64) {
+    mutating func apply(_ demanded: [Lease.Action], at now: MonotonicInstant) {
         for action in demanded {
             switch action {
             case .ask(let number, let request, let endpoint):
