@@ -33,7 +33,7 @@ import Testing
             if case .accepted = event {
                 _ = packets.connected()
                 attempt.goLive()
-                attempt.drain(until: .max, reason: reason)
+                attempt.drain(until: .distantFuture, reason: reason)
             }
             if case .drained = event { isDrained = true }
             if case .failed(let failure) = event { Issue.record("\(failure)") }

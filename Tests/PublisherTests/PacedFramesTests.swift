@@ -46,17 +46,20 @@ struct PacedFramesTests {
         var (pacing, spacing) = (UDPPacing(), FrameSpacing())
         return frames.indices.map { index in
             spacing.note(frames[index])
-            var now = frames[index].dtsNanoseconds
-            let next = index + 1 < frames.count ? frames[index + 1].dtsNanoseconds : .max
+            // A frame arrives at its decoding time.
+            var now = MonotonicInstant(nanoseconds: frames[index].dtsNanoseconds)
+            let next =
+                index + 1 < frames.count
+                ? MonotonicInstant(nanoseconds: frames[index + 1].dtsNanoseconds) : .distantFuture
             pacing.begin(count: messages, at: now, frame: spacing.interval)
             var sent = 0
             while sent < messages, now < next {
                 let due = pacing.due(at: now)
                 pacing.note(sent: due)
                 sent += due
-                if sent < messages { now = min(next, now + pacing.tick) }
+                if sent < messages { now = min(next, now + .nanoseconds(pacing.tick)) }
             }
-            return Double(now) / 1e6
+            return Double(now.nanoseconds) / 1e6
         }
     }
 

@@ -101,7 +101,7 @@ import Testing
     }
 
     private struct NoKeyframes: KeyframeRequester {
-        func requestKeyframe(at programTime: Int64?) {}
+        func requestKeyframe(at programTime: ProgramInstant?) {}
     }
 
     private func publish(_ frames: Range<Int64>, bytes: Int = 1000, gop: Int64 = 30) {
@@ -156,7 +156,7 @@ import Testing
         for player in [first, late] {
             #expect(player.frames.first == 0 && zip(player.frames, player.frames.dropFirst()).allSatisfy { $0 < $1 })
         }
-        attempt.drain(until: .max, reason: .programOver)
+        attempt.drain(until: .distantFuture, reason: .programOver)
         try first.reads { $0.messages.last?.type == 20 }
         let codes = first.messages.suffix(2).map { AMF0Reader.values($0.body).last?.text("code") }
         #expect(codes == ["NetStream.Play.UnpublishNotify", "NetStream.Play.Stop"])

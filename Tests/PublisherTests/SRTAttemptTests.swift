@@ -86,7 +86,7 @@ import Testing
         try eventually("it waits for the next caller") { listener.events.waits == 2 }
         // The frames that were sent to the caller that left stay counted.
         #expect(listener.attempt.progress.frames == 15)
-        listener.attempt.drain(until: .max, reason: .programOver)
+        listener.attempt.drain(until: .distantFuture, reason: .programOver)
         try eventually { listener.events.isDrained }
     }
 
@@ -107,7 +107,7 @@ import Testing
         try eventually { old.attempt.progress.frames == 1 }
         // A megabyte at 60 kB per second keeps the old connection open.
         push(1..<20, to: old.packets, bytes: 50_000)
-        old.attempt.drain(until: .max, reason: .interrupted)
+        old.attempt.drain(until: .distantFuture, reason: .interrupted)
         try eventually("the port is free") {
             old.events.count { if case .stoppedListening = $0 { true } else { false } } == 1
         }
@@ -157,7 +157,7 @@ import Testing
         caller.attempt.start()
         try eventually { caller.events.isAccepted }
         caller.goLive()
-        caller.attempt.drain(until: .max, reason: .programOver)
+        caller.attempt.drain(until: .distantFuture, reason: .programOver)
         try eventually { caller.events.isDrained }
         #expect(caller.attempt.progress.frames == 30)
         #expect(caller.attempt.progress.details.srt?.totals.packetsDropped == 0)
@@ -175,7 +175,7 @@ import Testing
         try eventually { listener.events.notices.contains { $0.contains("1404") } }
         #expect(listener.attempt.progress.details.receivers?.refused == 1)
         #expect(!listener.events.isAccepted)
-        listener.attempt.drain(until: .max, reason: .programOver)
+        listener.attempt.drain(until: .distantFuture, reason: .programOver)
         try eventually { listener.events.isDrained }
     }
 

@@ -57,7 +57,8 @@ struct TransportStreamTests {
             let stream = try TransportStream(description: Self.description(rate), messageBytes: 1316)
             for index in Int64(0)..<30 {
                 if marked, index % 10 == 0 {
-                    try stream.write(EncodedPacket(text: "goal", at: index * 33_000_000 - 500_000))
+                    let time = ProgramInstant(nanoseconds: index * 33_000_000 - 500_000)
+                    try stream.write(EncodedPacket(text: "goal", at: time))
                 }
                 try stream.write(Self.frame(index, rate, bytes: 2000, isKeyframe: index == 0))
             }

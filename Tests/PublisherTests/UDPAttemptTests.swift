@@ -37,7 +37,7 @@ import Testing
         attempt.goLive()
         push(5..<10)
         attempt.wake()
-        attempt.drain(until: .max, reason: .programOver)
+        attempt.drain(until: .distantFuture, reason: .programOver)
         try eventually { events.isDrained }
         #expect(attempt.progress.frames == 10)
         var total = 0
@@ -103,7 +103,7 @@ import Testing
         let attempt = try attempt(port: receiver.port)
         attempt.abandon()
         attempt.start()
-        attempt.drain(until: .max, reason: .programOver)
+        attempt.drain(until: .distantFuture, reason: .programOver)
         attempt.executor.queue.sync {}
         #expect(events.all.isEmpty)
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
+import TestSupport
 import Testing
 
 @testable import Publisher
@@ -10,15 +12,15 @@ import Testing
         arguments: [1, 5, 19, 114, 1000])
     func spreads(count: Int) {
         var pacing = UDPPacing()
-        let start: Int64 = 7_000_000_000
+        let start: MonotonicInstant = 7_000_000_000
         pacing.begin(count: count, at: start, frame: 33_333_333)
         var (now, sent, largest) = (start, 0, 0)
-        while sent < count, now < start + 33_333_333 {
+        while sent < count, now < start + .nanoseconds(33_333_333) {
             let due = pacing.due(at: now)
             pacing.note(sent: due)
             sent += due
             largest = max(largest, due)
-            now += pacing.tick
+            now += .nanoseconds(pacing.tick)
         }
         #expect(sent == count)
         #expect(largest <= count / 7 + 1)

@@ -16,8 +16,8 @@ actor HLSAttempt: EndingAttempt, PacketServer {
     private struct Shared {
         var isAccepted = false
         var progress = AttemptProgress()
-        /// When the write in progress began, in monotonic nanoseconds; nil while nothing is being written.
-        var busySince: Int64?
+        /// When the write in progress began; nil while nothing is being written.
+        var busySince: MonotonicInstant?
     }
 
     private enum Phase { case idle, open, live, draining, closed }
@@ -79,7 +79,7 @@ actor HLSAttempt: EndingAttempt, PacketServer {
         }
     }
 
-    nonisolated func drain(until deadline: Int64, reason: EndReason) {
+    nonisolated func drain(until deadline: MonotonicInstant, reason: EndReason) {
         post { attempt in
             attempt.endReason = reason
             attempt.enter(.draining, from: .live)
@@ -158,7 +158,7 @@ extension HLSAttempt {
     private nonisolated var isStuck: Bool {
         let now = clock.now
         return !report.isOver
-            && shared.withLock { $0.busySince.map { now - $0 > Self.writeTimeout.inNanoseconds } ?? false }
+            && shared.withLock { $0.busySince.map { now - $0 > Self.writeTimeout } ?? false }
     }
 
     private nonisolated func endIfStuck() {
@@ -168,7 +168,7 @@ extension HLSAttempt {
 
     /// Checks once per second until `deadline` whether a write hangs. At the program's end no packet comes, and no
     /// other code checks for hanging writes.
-    private nonisolated func watch(until deadline: Int64) {
+    private nonisolated func watch(until deadline: MonotonicInstant) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
             guard let self, !report.isOver, clock.now < deadline else { return }
             endIfStuck()

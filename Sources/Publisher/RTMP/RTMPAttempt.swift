@@ -87,7 +87,7 @@ final class RTMPAttempt: OutputAttempt {
 
     var server: any PacketServer { writer }
 
-    func drain(until deadline: Int64, reason: EndReason) {
+    func drain(until deadline: MonotonicInstant, reason: EndReason) {
         let connection = state.withLock { state in
             state.wantsDrain = true
             return state.connection

@@ -38,9 +38,9 @@ actor RTMPConnection: QueueActor {
     private let writer: RTMPWriter
     private let clock: any MonotonicClock
     private var outbound: OutboundBuffer
-    private var lastProgress: Int64 = 0
-    /// When the round-trip time is measured next, in nanoseconds of `clock`.
-    private var nextMeasurement: Int64 = 0
+    private var lastProgress = MonotonicInstant.distantPast
+    /// When the round-trip time is measured next.
+    private var nextMeasurement = MonotonicInstant.distantPast
     private var timeline = RTMPTimeline()
     private var chunks: RTMPChunkWriter
     /// The tracks whose codec configurations were sent to the peer.
@@ -56,7 +56,7 @@ actor RTMPConnection: QueueActor {
     /// The number of the descriptor watch that reports when the socket is ready.
     private var watch: UInt64?
     private var isWatching = false
-    private var leftAt: Int64 = 0
+    private var leftAt = MonotonicInstant.distantPast
     private var wasAskedToReconnect = false
 
     /// Creates a connection that owns `socket` from now on. It writes its headers when it goes live.
@@ -97,7 +97,7 @@ actor RTMPConnection: QueueActor {
 
     /// Sends packets from the queue; the writer calls this when it was woken at `now`. If the socket is full, sending
     /// continues when the socket has room.
-    func serve(now: Int64) {
+    func serve(now: MonotonicInstant) {
         if phase == .live || phase == .draining, !isWriteArmed { service(now: now) }
     }
 }
@@ -130,7 +130,7 @@ extension RTMPConnection {
     /// Sends packets until the queue is empty or the socket is full.
     private func service() { service(now: clock.now) }
 
-    private func service(now: Int64) {
+    private func service(now: MonotonicInstant) {
         guard phase != .closed, let socket else { return }
         if outbound.isEmpty { lastProgress = now }
         if now >= nextMeasurement { measure(socket, now: now) }
@@ -144,14 +144,16 @@ extension RTMPConnection {
         }
     }
 
-    private func measure(_ socket: TCPSocket, now: Int64) {
-        nextMeasurement = now + Self.measurementInterval.inNanoseconds
+    private func measure(_ socket: TCPSocket, now: MonotonicInstant) {
+        nextMeasurement = now + Self.measurementInterval
         guard let roundTrip = socket.roundTripMicroseconds else { return }
         sent.withLock { $0.details.connectionRoundTrip = Double(roundTrip) / 1000 }
     }
 
     /// Writes to the socket for ``service(now:)``. Returns `.bytes` if everything was sent.
-    private func pump(into socket: TCPSocket, _ shared: inout RTMPWriter.Shared, now: Int64) -> TCPSocket.Outcome {
+    private func pump(into socket: TCPSocket, _ shared: inout RTMPWriter.Shared, now: MonotonicInstant)
+        -> TCPSocket.Outcome
+    {
         // A connection that has nothing left to send writes into the writer's shared buffer, which is still in the CPU
         // cache.
         if outbound.isEmpty { swap(&outbound, &shared.outbound) }
@@ -300,8 +302,8 @@ extension RTMPConnection {
     private func watchForStall() {
         guard !isWatching, phase != .closed else { return }
         isWatching = true
-        let wait = max(0, lastProgress + Self.stallTimeout.inNanoseconds - clock.now)
-        executor.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait) + 1_000_000)) { [weak self] in
+        let wait = max(.zero, lastProgress + Self.stallTimeout - clock.now) + .milliseconds(1)
+        executor.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait.inNanoseconds))) { [weak self] in
             self?.assumeIsolated { $0.checkStall() }
         }
     }
@@ -309,7 +311,7 @@ extension RTMPConnection {
     private func checkStall() {
         isWatching = false
         guard !outbound.isEmpty else { return }
-        if clock.now - lastProgress >= Self.stallTimeout.inNanoseconds {
+        if clock.now - lastProgress >= Self.stallTimeout {
             fail("\(peer): the peer stopped reading for \(Self.stallTimeout.components.seconds) s")
         } else {
             watchForStall()
@@ -388,7 +390,7 @@ extension RTMPConnection {
     private func finishLeaving() {
         guard phase == .leaving, let socket else { return }
         if outbound.isEmpty { socket.shutDown(CInt(SHUT_WR)) }
-        let isPatient = clock.now - leftAt < Self.teardownTimeout.inNanoseconds
+        let isPatient = clock.now - leftAt < Self.teardownTimeout
         guard isPatient || !outbound.isEmpty || socket.unacknowledgedBytes > 1 else {
             finished()
             return

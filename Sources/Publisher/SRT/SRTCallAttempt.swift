@@ -23,10 +23,11 @@ actor SRTCallAttempt: EndingAttempt, PacketServer {
     private var phase = Phase.idle
     private var socket: SRTSocket?
     private var untried: [HostAddress] = []
-    private var deadline: Int64 = 0
-    /// The deadline of the whole attempt to connect, in monotonic nanoseconds. Addresses that were not tried before the
-    /// deadline are not tried any more.
-    private var lastDeadline: Int64 = 0
+    /// The deadline of the call to the present address.
+    private var deadline = MonotonicInstant.distantPast
+    /// The deadline of the whole attempt to connect. Addresses that were not tried before the deadline are not tried
+    /// any more.
+    private var lastDeadline = MonotonicInstant.distantPast
 
     init(
         url: SRTURL, name: String, packets: PacketQueue, description: StreamDescription,
@@ -50,7 +51,9 @@ actor SRTCallAttempt: EndingAttempt, PacketServer {
 
     nonisolated func wake() { session.withLock { $0 }?.wake() }
 
-    nonisolated func drain(until deadline: Int64, reason: EndReason) { session.withLock { $0 }?.post { $0.drain() } }
+    nonisolated func drain(until deadline: MonotonicInstant, reason: EndReason) {
+        session.withLock { $0 }?.post { $0.drain() }
+    }
 }
 
 extension SRTCallAttempt {
@@ -82,7 +85,7 @@ extension SRTCallAttempt {
                     .unreachable, step: "resolve", reason: "\(url): the name has no address of localaddr's family")
             }
             phase = .calling
-            lastDeadline = clock.now + max(Self.callTimeout, addressTimeout).inNanoseconds
+            lastDeadline = clock.now + max(Self.callTimeout, addressTimeout)
             report.tell(.step("connect"))
             try callNext()
         } catch {
@@ -103,7 +106,7 @@ extension SRTCallAttempt {
             guard !untried.isEmpty, error.kind == .unreachable else { throw error }
             return try callNext()
         }
-        deadline = min(lastDeadline, clock.now + addressTimeout.inNanoseconds)
+        deadline = min(lastDeadline, clock.now + addressTimeout)
         poll()
     }
 

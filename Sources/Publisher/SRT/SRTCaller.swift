@@ -38,9 +38,11 @@ struct SRTCaller {
         return needs && !awaitsKeyframe
     }
 
-    /// Checks which packets the receiver's queue has dropped until `now` (monotonic nanoseconds). Returns a message for
-    /// the log, if there is something to log.
-    mutating func noteDrops(at now: Int64) -> String? { drops.note(session.packets.drops, at: now).map(text) }
+    /// Checks which packets the receiver's queue has dropped until `now`. Returns a message for the log, if there is
+    /// something to log.
+    mutating func noteDrops(at now: MonotonicInstant) -> String? {
+        drops.note(session.packets.drops, at: now).map(text)
+    }
 
     /// Records that the receiver's session has ended with the result `ending`, and counts the packets that were not
     /// sent as dropped. Returns messages for the log. `others` is the number of receivers that remain on air.

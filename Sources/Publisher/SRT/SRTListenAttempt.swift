@@ -67,7 +67,7 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
         }
     }
 
-    nonisolated func drain(until deadline: Int64, reason: EndReason) { post { $0.drain() } }
+    nonisolated func drain(until deadline: MonotonicInstant, reason: EndReason) { post { $0.drain() } }
 
     nonisolated var progress: AttemptProgress { totals.progress }
 }

@@ -45,8 +45,8 @@ actor UDPAttempt: EndingAttempt, PacketServer {
         }
     }
     private var lostDatagrams = 0
-    /// When lost datagrams were last logged, in monotonic nanoseconds.
-    private var lastNotice: Int64?
+    /// When lost datagrams were last logged; nil if none were.
+    private var lastNotice: MonotonicInstant?
 
     /// Creates an attempt to send to `url` for the output `name`, on its own queue.
     init(
@@ -77,7 +77,9 @@ actor UDPAttempt: EndingAttempt, PacketServer {
         }
     }
 
-    nonisolated func drain(until deadline: Int64, reason: EndReason) { post { $0.enter(.draining, from: .live) } }
+    nonisolated func drain(until deadline: MonotonicInstant, reason: EndReason) {
+        post { $0.enter(.draining, from: .live) }
+    }
 }
 
 extension UDPAttempt {
@@ -214,7 +216,7 @@ extension UDPAttempt {
     private func noteLoss(_ reason: String) {
         lostDatagrams += 1
         let now = clock.now
-        guard lastNotice.map({ now - $0 >= Self.noticeInterval.inNanoseconds }) ?? true else { return }
+        guard lastNotice.map({ now - $0 >= Self.noticeInterval }) ?? true else { return }
         lastNotice = now
         report.tell(.notice("\(url): \(reason); the stream is sent all the same"))
     }
@@ -250,7 +252,7 @@ struct UDPPacing {
     /// The time over which a frame is spread, in nanoseconds. It is nine tenths of the frame's duration, so that all of
     /// the frame is sent before the next frame comes.
     private(set) var window: Int64 = 1
-    private var start: Int64 = 0
+    private var start = MonotonicInstant.distantPast
     private var total = 0
     private var sent = 0
 
@@ -261,14 +263,14 @@ struct UDPPacing {
     var tick: Int64 { max(2_000_000, window / 8) }
 
     /// Starts to pace a frame of `count` datagrams at `now`. The frame lasts `frame` nanoseconds.
-    mutating func begin(count: Int, at now: Int64, frame: Int64) {
+    mutating func begin(count: Int, at now: MonotonicInstant, frame: Int64) {
         (start, total, sent) = (now, count, 0)
         window = max(1, frame / 10 * 9)
     }
 
     /// Returns how many more datagrams of the frame may be sent at `now`. The first one may always be sent.
-    func due(at now: Int64) -> Int {
-        let elapsed = min(max(0, now - start), window)
+    func due(at now: MonotonicInstant) -> Int {
+        let elapsed = min(max(0, (now - start).inNanoseconds), window)
         // The share of the frame that is due includes the first interval of the timer, whose datagrams may be sent at
         // once.
         let share = Double(elapsed + min(tick, window)) / Double(window)
