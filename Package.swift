@@ -229,7 +229,7 @@ let package = Package(
             name: "FanOutTests", dependencies: ["FanOut", "Media", "TestSupport", logging], swiftSettings: testSettings),
         .testTarget(
             name: "FleetTests", dependencies: ["Fleet", "Media", "TestSupport"], swiftSettings: testSettings),
-        .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: testSettings),
+        .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench", "Media"], swiftSettings: testSettings),
         // Frames as plain arrays, for references that are slow and obvious.
         .target(
             name: "FrameSamples", dependencies: ["Media", "Kernels", "TestSupport"], path: "Tests/FrameSamples",
@@ -324,7 +324,7 @@ let package = Package(
         .testTarget(
             name: "LibraryTests",
             dependencies: [
-                "Archive", "Catalogue", "Kernels", "Library", "MP4", "Media", "RecordingSamples",
+                "Archive", "Catalogue", "Kernels", "Library", "MP4", "Media", "PacketSamples", "RecordingSamples",
                 "Segmenter", "Stitcher", "Studio", "TestSupport", "Upload",
             ], swiftSettings: testSettings),
         .testTarget(

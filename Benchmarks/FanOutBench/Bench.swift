@@ -12,7 +12,7 @@ internal import RTMP
 final class Bench {
     /// A requester that ignores requests for keyframes: the clip contains keyframes, and no encoder makes others.
     private struct NoKeyframes: KeyframeRequester {
-        func requestKeyframe(at programTime: Int64?) {}
+        func requestKeyframe(at programTime: ProgramInstant?) {}
     }
 
     private let clip: Clip
@@ -86,7 +86,7 @@ final class Bench {
         feed.stop()
         hub.finish()
         let group = DispatchGroup()
-        let deadline = SystemClock().now + 2_000_000_000
+        let deadline = SystemClock().now + .seconds(2)
         for output in healthy + others {
             group.enter()
             output.finish(deadline: deadline) { group.leave() }

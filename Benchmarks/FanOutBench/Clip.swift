@@ -13,8 +13,8 @@ struct Clip {
 
     let description: StreamDescription
     let beats: [Beat]
-    /// The time from the first frame to the end of the last one, in nanoseconds.
-    let length: Int64
+    /// The time from the first frame to the end of the last one.
+    let length: Duration
 
     /// Reads all of `path`, which begins with a keyframe.
     init(path: String) throws {
@@ -36,16 +36,18 @@ struct Clip {
             throw BenchError("\(path) does not begin with a keyframe")
         }
         self.description = description
-        let frame = (last.dtsNanoseconds - first.dtsNanoseconds) / Int64(max(1, videoPackets.count - 1))
-        length = last.dtsNanoseconds + frame - first.dtsNanoseconds
-        beats = Self.beats(videoPackets, audioPackets, end: first.dtsNanoseconds + length)
+        let distance = last.programDts - first.programDts
+        length = distance + distance / max(1, videoPackets.count - 1)
+        beats = Self.beats(videoPackets, audioPackets, end: first.programDts + length)
     }
 
-    private static func beats(_ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], end: Int64) -> [Beat] {
+    private static func beats(_ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], end: ProgramInstant)
+        -> [Beat]
+    {
         var beats = videoPackets.map { Beat(audio: [], video: $0) }
         var index = 0
-        for packet in audioPackets where packet.dtsNanoseconds < end {
-            while index + 1 < beats.count, beats[index + 1].video.dtsNanoseconds <= packet.dtsNanoseconds {
+        for packet in audioPackets where packet.programDts < end {
+            while index + 1 < beats.count, beats[index + 1].video.programDts <= packet.programDts {
                 index += 1
             }
             beats[index].audio.append(packet)
@@ -55,13 +57,8 @@ struct Clip {
 }
 
 extension EncodedPacket {
-    /// The same packet, later by `nanoseconds`.
-    func delayed(by nanoseconds: Int64) -> EncodedPacket {
-        let ticks = TimeBase.nanoseconds.rescale(nanoseconds, to: timeBase)
-        return EncodedPacket(
-            of: description, pts: pts + ticks, dts: dts + ticks, duration: duration, isKeyframe: isKeyframe,
-            isDisposable: isDisposable, payload: payload)
-    }
+    /// The same packet, later by `delay`.
+    func delayed(by delay: Duration) -> EncodedPacket { moved(by: timeBase.ticks(delay)) }
 }
 
 /// Why a measurement is not possible.

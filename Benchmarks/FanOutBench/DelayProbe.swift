@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// Computes delays from the numbers of frames that outputs have sent, which are read again and again. Pure.
 ///
 /// An output counts its frames from its own start. The difference between its count and the number of published frames
@@ -7,8 +9,8 @@
 struct DelayProbe {
     private var behind: [Int]
     private var last: [Int?]
-    private var seen: [[(frame: Int, at: Int64)]]
-    private var times: [Int: Int64] = [:]
+    private var seen: [[(frame: Int, at: MonotonicInstant)]]
+    private var times: [Int: MonotonicInstant] = [:]
 
     init(outputs: Int) {
         behind = Array(repeating: .max, count: outputs)
@@ -17,7 +19,7 @@ struct DelayProbe {
     }
 
     /// Records that output `index` had sent `sent` frames at the time `now`, or a little earlier.
-    mutating func note(sent: Int, by index: Int, at now: Int64, published: Feed.Published) {
+    mutating func note(sent: Int, by index: Int, at now: MonotonicInstant, published: Feed.Published) {
         // Before its start, an output sends nothing, and is not behind yet.
         if sent > 0 { behind[index] = min(behind[index], published.count - sent) }
         for frame in max(0, published.count - 4)..<published.count {
@@ -30,7 +32,7 @@ struct DelayProbe {
 
     /// The delays of all frames that were seen; nil if no frame was seen.
     var result: Measurement.Delay? {
-        var delays: [Int64] = []
+        var delays: [Duration] = []
         for index in seen.indices {
             for (frame, at) in seen[index] {
                 // The first frame that the output sent has number 0 there, and number `behind` among the published
@@ -40,7 +42,7 @@ struct DelayProbe {
         }
         guard !delays.isEmpty else { return nil }
         delays.sort()
-        func quantile(_ part: Double) -> Double { Double(delays[Int(Double(delays.count - 1) * part)]) / 1e6 }
+        func quantile(_ part: Double) -> Double { delays[Int(Double(delays.count - 1) * part)] / .milliseconds(1) }
         return Measurement.Delay(
             median: quantile(0.5), percentile99: quantile(0.99), maximum: quantile(1), samples: delays.count)
     }

@@ -10,7 +10,7 @@ final class Feed: Sendable {
     struct Published {
         static let kept = 1024
         var count = 0
-        var times = [Int64](repeating: 0, count: kept)
+        var times = [MonotonicInstant](repeating: .zero, count: kept)
     }
 
     private let queue = DispatchQueue(label: "bench.feed", qos: .userInteractive)
@@ -19,15 +19,15 @@ final class Feed: Sendable {
     private let state = Mutex(Published())
 
     /// Begins at once to pass `clip` to `publish`.
-    func start(_ clip: Clip, publish: @escaping @Sendable (Clip.Beat, Int64) -> Void) {
+    func start(_ clip: Clip, publish: @escaping @Sendable (Clip.Beat, Duration) -> Void) {
         queue.async {
             let clock = SystemClock()
             let begin = clock.now
-            let origin = clip.beats[0].video.dtsNanoseconds
-            var lap: Int64 = 0
+            let origin = clip.beats[0].video.programDts
+            var lap = Duration.zero
             while true {
                 for beat in clip.beats {
-                    clock.sleep(until: begin + lap + beat.video.dtsNanoseconds - origin)
+                    clock.sleep(until: begin + lap + (beat.video.programDts - origin))
                     if self.isStopped.load(ordering: .relaxed) {
                         self.done.signal()
                         return
@@ -49,7 +49,7 @@ final class Feed: Sendable {
     /// The frames that were published so far.
     var published: Published { state.withLock { $0 } }
 
-    private func note(_ time: Int64) {
+    private func note(_ time: MonotonicInstant) {
         state.withLock { state in
             state.times[state.count % Published.kept] = time
             state.count += 1

@@ -14,7 +14,8 @@ struct FloorCommand: ParsableCommand {
         commandName: "floor", abstract: "Send each tag by a bare send() to each of N raw sockets; print what it cost.")
 
     private struct Tag {
-        let time: Int64
+        /// The time from the first frame to this tag.
+        let time: Duration
         let bytes: [UInt8]
     }
 
@@ -29,9 +30,9 @@ struct FloorCommand: ParsableCommand {
         let sockets = try (0..<options.outputs).map { _ in try LoopbackSocket.connected(to: options.port) }
         defer { for socket in sockets { close(socket) } }
         let start = SystemClock().now
-        _ = try send(tags, of: clip, to: sockets, from: start, until: start + Int64(options.warmUp) * 1_000_000_000)
+        _ = try send(tags, of: clip, to: sockets, from: start, until: start + .seconds(options.warmUp))
         let window = Window()
-        let end = SystemClock().now + Int64(options.seconds) * 1_000_000_000
+        let end = SystemClock().now + .seconds(options.seconds)
         let bytes = try send(tags, of: clip, to: sockets, from: start, until: end)
         let cpu = window.cpuPerOutputMinute(outputs: sockets.count)
         let seconds = window.seconds
@@ -46,11 +47,11 @@ struct FloorCommand: ParsableCommand {
 
     /// FLV tags in the order of their times. The length of a tag's head is right; its content is not important here.
     private static func tags(of clip: Clip) -> [Tag] {
-        let origin = clip.beats[0].video.dtsNanoseconds
+        let origin = clip.beats[0].video.programDts
         let packets = clip.beats.flatMap { [$0.video] + $0.audio }
         return packets.map { packet in
             let head = [UInt8](repeating: 0, count: packet.track == .video ? 16 : 13)
-            return Tag(time: max(0, packet.dtsNanoseconds - origin), bytes: head + packet.payload.array)
+            return Tag(time: max(.zero, packet.programDts - origin), bytes: head + packet.payload.array)
         }
         .sorted { $0.time < $1.time }
     }
@@ -58,11 +59,11 @@ struct FloorCommand: ParsableCommand {
     /// Sends the tags that are due from now until `end`, counted from `start`. Returns the number of bytes that were
     /// sent.
     private func send(
-        _ tags: [Tag], of clip: Clip, to sockets: [CInt], from start: Int64, until end: Int64
+        _ tags: [Tag], of clip: Clip, to sockets: [CInt], from start: MonotonicInstant, until end: MonotonicInstant
     ) throws -> Int {
         let clock = SystemClock()
         let passed = clock.now - start
-        var lap = passed / clip.length * clip.length
+        var lap = clip.length * Int(passed / clip.length)
         var index = tags.firstIndex { $0.time >= passed - lap } ?? tags.count
         var bytes = 0
         while true {
