@@ -20,8 +20,8 @@ struct ExportRoutes {
 
     private static let path = "/v1/exports"
     private static let job = path + "/{export}"
-    /// The maximum length of an export: a day, in milliseconds. Longer clips must be exported in parts.
-    private static let longest: Int64 = 86_400_000
+    /// The maximum length of an export: a day. Longer clips must be exported in parts.
+    private static let longest = Duration.seconds(86_400)
 
     let host: any ControlledHost
 
@@ -55,7 +55,9 @@ struct ExportRoutes {
     private static func checked(_ asked: NewExport) throws(Refusal) -> ExportRequest {
         let from = try ClockTime.milliseconds(asked.from, "from")
         let to = try ClockTime.milliseconds(asked.to, "to")
-        guard from < to, to - from <= longest else { throw Refusal(.unusable, "to is after from, by a day at most.") }
+        guard from < to, .milliseconds(to - from) <= longest else {
+            throw Refusal(.unusable, "to is after from, by a day at most.")
+        }
         return ExportRequest(
             channel: asked.channel, range: from..<to, name: try ClipName.checked(asked.name), isExact: asked.exact,
             source: asked.source)
