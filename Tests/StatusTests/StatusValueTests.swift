@@ -109,6 +109,22 @@ import Testing
         }
     }
 
+    @Test func `The time of copied packets is nanoseconds in JSON, and all counts have the names of their properties`()
+        throws
+    {
+        var status = PassthroughStatus()
+        status.programTime = 1_234_567_890
+        let value = try JSONValue(status)
+        #expect(value["programNanoseconds"] == .number(1_234_567_890))
+        #expect(
+            value.keys == [
+                "packets", "frames", "bytes", "programNanoseconds", "undecodableFrames", "movedPackets",
+                "transcodingErrors", "skippedPackets",
+            ])
+        let read = try JSONDecoder().decode(PassthroughStatus.self, from: JSONValue.bytes(of: status))
+        #expect(read.programTime == status.programTime)
+    }
+
     @Test func `The status of a source has the frame counts that the program keeps for that source`() {
         var feed = FeedStatus()
         (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (3, 2, 1)
