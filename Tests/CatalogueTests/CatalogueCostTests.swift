@@ -19,12 +19,13 @@ import Testing
 
     /// Returns the file with this number. It lasts a second, and a second is missing after it.
     static func segment(_ number: Int, upload: UploadState? = .done) -> CatalogueSegment {
-        let start = 2 * second * Int64(number)
+        let start = ProgramInstant(nanoseconds: 2 * second * Int64(number))
         var segment = CatalogueSegment(
             record: SegmentRecord(
                 fileName: name(number), channel: "test", sequence: number,
-                start: UTCTime(milliseconds: epoch + start / 1_000_000), programStart: start,
-                programEnd: start + second, frames: 25, audioSamples: 48_000, bytes: 1000, ending: .error, run: "r"))
+                start: UTCTime(milliseconds: epoch + start.milliseconds), programStart: start,
+                programEnd: start + .seconds(1), frames: 25, audioSamples: 48_000, bytes: 1000, ending: .error, run: "r"
+            ))
         segment.upload = upload
         segment.sha256 = String(repeating: "0", count: 64)
         return segment
@@ -78,9 +79,9 @@ import Testing
         let store = try Self.store(files: files)
         let counter = try StepCounter(store)
         try Self.expect("to add a file", files, counter) { try store.put([Self.segment(files)], living: ["r"]) }
-        let end = 2 * Self.second * Int64(files) + Self.second
+        let end = ProgramInstant(nanoseconds: 2 * Self.second * Int64(files) + Self.second)
         let gap = CatalogueGap(
-            channel: "test", run: "r", start: Self.epoch + end / 1_000_000, from: end, to: end + Self.second,
+            channel: "test", run: "r", start: Self.epoch + end.milliseconds, from: end, to: end + .seconds(1),
             frames: 25, cause: "told", isTold: true)
         try Self.expect("to add a gap", files, counter) { try store.put(gap) }
         try Self.expect("to add a file of a rebuilding", files, counter) {
@@ -218,8 +219,9 @@ import Testing
     /// Returns the file with this number, which lasts a second from program time `start`.
     private static func row(number: Int, at start: Int64) -> CatalogueSegment {
         var row = segment(number)
-        (row.programStart, row.firstPts, row.start) = (start, start, epoch + start / 1_000_000)
-        (row.programEnd, row.wholeEnd, row.lastPts) = (start + second, start + second, start)
+        let start = ProgramInstant(nanoseconds: start)
+        (row.programStart, row.firstPts, row.start) = (start, start, epoch + start.milliseconds)
+        (row.programEnd, row.wholeEnd, row.lastPts) = (start + .seconds(1), start + .seconds(1), start)
         return row
     }
 
@@ -236,7 +238,7 @@ import Testing
         try store.findGaps(living: ["r"])
         #expect(try store.gaps() == gaps)
         let deleted = try store.deletedSegments()
-        #expect(deleted.map(\.programStart) == [Self.second] && deleted.map(\.programEnd) == [9 * Self.second])
+        #expect(deleted.map(\.programStart) == [1_000_000_000] && deleted.map(\.programEnd) == [9_000_000_000])
         #expect(deleted.map(\.frames) == [8 * 25])
     }
 

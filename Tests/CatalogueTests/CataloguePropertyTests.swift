@@ -2,6 +2,7 @@
 
 import Archive
 import Foundation
+import Media
 import TestSupport
 import Testing
 
@@ -12,14 +13,19 @@ import Testing
 struct CataloguePropertyTests {
     private static let frame: Int64 = 40_000_000
 
+    /// The program time at which frame `number` begins.
+    private static func time(_ number: Int64) -> ProgramInstant { ProgramInstant(nanoseconds: number * frame) }
+
     private func segment(
         _ name: String, run: String, start: Int64, frames: Int, ending: SegmentEnding, channel: String = "test"
     ) -> CatalogueSegment {
-        let end = start + Int64(frames) * Self.frame
+        let length = Int64(frames) * Self.frame
+        let start = ProgramInstant(nanoseconds: start)
+        let end = start + .nanoseconds(length)
         return CatalogueSegment(
-            name: name, channel: channel, sequence: nil, run: run, start: 1_795_269_790_000 + start / 1_000_000,
+            name: name, channel: channel, sequence: nil, run: run, start: 1_795_269_790_000 + start.milliseconds,
             programStart: start, programEnd: end, wholeEnd: end, lateFrames: 0, frameDuration: Self.frame,
-            firstPts: start, lastPts: end - Self.frame, duration: end - start, frames: frames, audioSamples: 0,
+            firstPts: start, lastPts: end - .nanoseconds(Self.frame), duration: length, frames: frames, audioSamples: 0,
             bytes: 1,
             sha256: nil, ending: ending, upload: nil, deleted: nil)
     }
@@ -52,7 +58,9 @@ struct CataloguePropertyTests {
                 }
             }
             let gaps = GapInference.gaps(in: segments.shuffled(using: &random), living: [])
-            let found = gaps.map { "\($0.run) from \($0.from) to \($0.to ?? -1): \($0.frames ?? -1)" }
+            let found = gaps.map {
+                "\($0.run) from \($0.from.nanoseconds) to \($0.to?.nanoseconds ?? -1): \($0.frames ?? -1)"
+            }
             #expect(found.sorted() == expected.sorted())
             #expect(gaps.allSatisfy { !$0.isTold && $0.channel == "test" && !$0.cause.isEmpty })
             #expect(gaps.map(\.start) == gaps.map(\.start).sorted())
@@ -96,8 +104,9 @@ struct CataloguePropertyTests {
                 let end = place + Int64(frames) * Self.frame
                 gaps.append(
                     CatalogueGap(
-                        channel: "test", run: "a1", start: place / 1_000_000, from: place, to: end, frames: frames,
-                        cause: random.pick(["slow", "full"]), isTold: true))
+                        channel: "test", run: "a1", start: place / 1_000_000, from: ProgramInstant(nanoseconds: place),
+                        to: ProgramInstant(nanoseconds: end), frames: frames, cause: random.pick(["slow", "full"]),
+                        isTold: true))
                 place = end
             }
             let joined = CatalogueGap.joined(gaps.shuffled(using: &random))
@@ -105,7 +114,9 @@ struct CataloguePropertyTests {
             #expect(joined.reduce(0) { $0 + ($1.frames ?? 0) } == gaps.reduce(0) { $0 + ($1.frames ?? 0) })
             #expect(joined.first?.from == gaps.first?.from && joined.last?.to == gaps.last?.to)
             #expect(CatalogueGap.joined(joined) == joined)
-            for (before, after) in zip(joined, joined.dropFirst()) { #expect((before.to ?? .max) < after.from) }
+            for (before, after) in zip(joined, joined.dropFirst()) {
+                #expect((before.to ?? .distantFuture) < after.from)
+            }
             for gap in gaps { #expect(joined.count { $0.overlaps(gap) } == 1) }
         }
     }
@@ -114,8 +125,8 @@ struct CataloguePropertyTests {
     func joinedOverlaps() {
         func gap(_ from: Int64, _ to: Int64?, frames: Int?) -> CatalogueGap {
             CatalogueGap(
-                channel: "test", run: "a1", start: from * Self.frame / 1_000_000, from: from * Self.frame,
-                to: to.map { $0 * Self.frame }, frames: frames, cause: "slow", isTold: true)
+                channel: "test", run: "a1", start: from * Self.frame / 1_000_000, from: Self.time(from),
+                to: to.map(Self.time), frames: frames, cause: "slow", isTold: true)
         }
         let whole = gap(10, 50, frames: 40)
         #expect(CatalogueGap.joined([whole, gap(20, 30, frames: 10)]) == [whole])
@@ -137,7 +148,7 @@ struct CataloguePropertyTests {
         var random = SeededRandom()
         func gap(_ run: String, _ from: Int64, _ to: Int64?) -> CatalogueGap {
             CatalogueGap(
-                channel: "test", run: run, start: 0, from: from * Self.frame, to: to.map { $0 * Self.frame },
+                channel: "test", run: run, start: 0, from: Self.time(from), to: to.map(Self.time),
                 frames: nil,
                 cause: "", isTold: false)
         }

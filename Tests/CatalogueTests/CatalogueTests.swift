@@ -25,8 +25,8 @@ import Testing
         for (number, segment) in segments.enumerated() {
             #expect(segment.sequence == number + 1 && segment.channel == "test" && segment.run == gap.run)
             #expect(segment.duration == Int64(segment.frames) * 40_000_000)
-            #expect(segment.programEnd == (segment.programStart ?? 0) + segment.duration)
-            #expect(segment.lastPts == (segment.programEnd ?? 0) - 40_000_000)
+            #expect(segment.programEnd == (segment.programStart ?? 0) + .nanoseconds(segment.duration))
+            #expect(segment.lastPts == (segment.programEnd ?? 0) - .milliseconds(40))
             #expect(segment.bytes == Int64(try directory.bytes(segment.name).count))
             if segment.ending == .rotate {
                 #expect(abs(segment.audioSamples - Int64(segment.frames) * 1920) <= 1024)

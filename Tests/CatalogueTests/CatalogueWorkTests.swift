@@ -16,17 +16,19 @@ import Testing
     private static let second: Int64 = 1_000_000_000
 
     private func segment(_ number: Int, start: Int64, ending: SegmentEnding = .error) -> CatalogueSegment {
-        CatalogueSegment(
+        let begin = ProgramInstant(nanoseconds: start)
+        return CatalogueSegment(
             record: SegmentRecord(
                 fileName: "test_\(number).mp4", channel: "test", sequence: number,
-                start: UTCTime(milliseconds: 1_795_269_790_000 + start / 1_000_000), programStart: start,
-                programEnd: start + Self.second, frames: 25, audioSamples: 48_000, bytes: 1000, ending: ending, run: "r"
+                start: UTCTime(milliseconds: 1_795_269_790_000 + start / 1_000_000), programStart: begin,
+                programEnd: begin + .seconds(1), frames: 25, audioSamples: 48_000, bytes: 1000, ending: ending, run: "r"
             ))
     }
 
     private func told(_ from: Int64, _ to: Int64) -> CatalogueGap {
         CatalogueGap(
-            channel: "test", run: "r", start: 1_795_269_790_000 + from / 1_000_000, from: from, to: to,
+            channel: "test", run: "r", start: 1_795_269_790_000 + from / 1_000_000,
+            from: ProgramInstant(nanoseconds: from), to: ProgramInstant(nanoseconds: to),
             frames: Int((to - from) / Self.frame), cause: "told", isTold: true)
     }
 

@@ -3,6 +3,7 @@
 import Archive
 import Foundation
 import GRDB
+import Media
 import TestSupport
 import Testing
 
@@ -85,7 +86,9 @@ import Testing
                 let after = try restart(directory)
                 #expect(after.damagedRows == 0, "\(damage)")
                 #expect(after.segments.map(withoutSum) == whole.segments.map(withoutSum), "\(damage)")
-                let places = { (gaps: [CatalogueGap]) in gaps.map { [$0.from, $0.to ?? -1, Int64($0.frames ?? -1)] } }
+                let places = { (gaps: [CatalogueGap]) in
+                    gaps.map { [$0.from.nanoseconds, $0.to?.nanoseconds ?? -1, Int64($0.frames ?? -1)] }
+                }
                 #expect(places(after.gaps) == places(whole.gaps), "\(damage)")
             }
         }

@@ -12,7 +12,7 @@ import TestSupport
 @testable import Segmenter
 
 final class KeyframeSpy: KeyframeRequester {
-    func requestKeyframe(at programTime: Int64?) {}
+    func requestKeyframe(at programTime: ProgramInstant?) {}
 }
 
 /// Records a synthetic program of 25 frames per second in files of two seconds, with a catalogue.
@@ -65,7 +65,7 @@ struct Recording {
                 of: audio, pts: number * 1024, dts: number * 1024, duration: 1024, isKeyframe: true,
                 payload: SharedBytes([UInt8](repeating: 7, count: 20)))
         }
-        return packets.sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
+        return packets.sorted { ($0.programDts, $0.track.rawValue) < ($1.programDts, $1.track.rawValue) }
     }
 
     func feed(_ packets: some Sequence<EncodedPacket>) {
@@ -89,13 +89,13 @@ struct Recording {
     }
 
     private static func index(of second: Int64, _ packets: [EncodedPacket]) -> Int? {
-        packets.firstIndex { $0.track == packets[0].track && $0.ptsNanoseconds >= second * 1_000_000_000 }
+        packets.firstIndex { $0.track == packets[0].track && $0.programPts >= .zero + .seconds(second) }
     }
 
     /// Ends the recorder, and waits until all files are closed and the catalogue is complete.
     func finish() {
         let done = DispatchSemaphore(value: 0)
-        recorder.finish(deadline: .max) { done.signal() }
+        recorder.finish(deadline: .distantFuture) { done.signal() }
         done.wait()
         catalogue.finish { done.signal() }
         done.wait()
@@ -111,6 +111,11 @@ struct Recording {
         recording.finish()
         return directory
     }
+}
+
+extension ProgramInstant {
+    /// The time in whole milliseconds.
+    var milliseconds: Int64 { nanoseconds / 1_000_000 }
 }
 
 extension RecordingArchive {

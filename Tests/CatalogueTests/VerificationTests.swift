@@ -71,9 +71,9 @@ import Testing
         let gaps = try RecordingArchive(directory.path).onDisk().gaps
         #expect(gaps.map(\.frames) == [0])
         let length = try #require(gaps.first.flatMap { gap in gap.to.map { $0 - gap.from } })
-        #expect((1_000_000_000..<1_100_000_000).contains(length))
+        #expect((Duration.seconds(1)..<Duration.milliseconds(1100)).contains(length))
         let samples = try #require(report.missing.first?.audioSamples)
-        #expect(abs(samples - length * 48 / 1_000_000) < 10, "\(report.lines)")
+        #expect(abs(samples - length.inNanoseconds * 48 / 1_000_000) < 10, "\(report.lines)")
     }
 
     @Test func `An audio-only file whose last packet is shorter than the others verifies as complete`() throws {
