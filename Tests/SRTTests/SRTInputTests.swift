@@ -287,9 +287,9 @@ struct SRTInputTests {
         var watch = SRTDropWatch()
         #expect(watch.note(0, at: 0) == nil)
         #expect(watch.note(3, at: 1) == 3)
-        #expect(watch.note(5, at: SRTDropWatch.interval) == nil)
-        #expect(watch.note(9, at: SRTDropWatch.interval + 1) == 6)
-        #expect(watch.note(9, at: 5 * SRTDropWatch.interval) == nil)
+        #expect(watch.note(5, at: .zero + .seconds(10)) == nil)
+        #expect(watch.note(9, at: .zero + .seconds(10) + .nanoseconds(1)) == 6)
+        #expect(watch.note(9, at: .zero + .seconds(50)) == nil)
     }
 
     @Test("An SRT input's address accepts takeover= and all options of an output except callers=")

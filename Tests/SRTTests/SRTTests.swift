@@ -310,17 +310,17 @@ struct SRTTests {
     @Test("If closing SRT sockets never returns, SRT still works: one new socket a minute is allowed")
     func hungCloses() {
         var closings = SRTClosings()
-        let minute = SRTClosings.interval.inNanoseconds
+        let minute = SRTClosings.interval
         for index in 0..<SRTClosings.maximum {
-            #expect(closings.reserve(at: Int64(index)) != nil)
+            #expect(closings.reserve(at: .zero + .nanoseconds(index)) != nil)
             closings.began()
         }
         #expect(closings.reserve(at: 100) == nil)
         #expect(closings.reserve(at: 100 + minute) != nil)
         #expect(closings.reserve(at: 101 + minute) == nil)
-        #expect(closings.reserve(at: 100 + 2 * minute) != nil)
+        #expect(closings.reserve(at: 100 + minute * 2) != nil)
         closings.ended()
-        #expect(closings.reserve(at: 101 + 2 * minute) != nil)
+        #expect(closings.reserve(at: 101 + minute * 2) != nil)
     }
 
     @Test(
@@ -332,7 +332,7 @@ struct SRTTests {
         closings.giveBack(try #require(unused))
         let taken = closings.reserve(at: 0)
         #expect(closings.reserve(at: 0) == nil)
-        let later = SRTClosings.interval.inNanoseconds
+        let later = MonotonicInstant.zero + SRTClosings.interval
         #expect(closings.reserve(at: later) != nil)
         closings.giveBack(try #require(taken))
         #expect(closings.reserve(at: later) == nil, "what somebody else took since is not given back")
