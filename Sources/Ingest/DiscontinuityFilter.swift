@@ -21,74 +21,73 @@ struct DiscontinuityFilter: Hashable {
     /// increase (as in ffmpeg's `ts_discontinuity_process`).
     static let tolerance = Duration.milliseconds(100)
 
-    /// The state of one track; times are in nanoseconds.
+    /// The state of one track.
     private struct Track: Hashable {
         /// The correction that was applied to the track's last packet.
-        var correction: Int64
+        var correction: Duration
         /// The corrected time of the track's last packet.
-        var last: Int64
+        var last: Timestamp
         /// The distance of the track's last two packets; a jump, or a step back, is not counted. A wrong timestamp can
         /// at most double it. It is 0 until a second packet has come.
-        var step: Int64 = 0
+        var step = Duration.zero
         /// Where the track continues if its last leap was a wrong timestamp.
         var line: LeftLine?
     }
 
-    /// The correction for the newest jump of any track, in nanoseconds.
-    private var correction: Int64 = 0
+    /// The correction for the newest jump of any track.
+    private var correction = Duration.zero
     private var tracks: [Int: Track] = [:]
 
     /// Returns the offset to add to the times of a packet of `stream` with the decoding time `dts`, all in ticks of
     /// `base`.
     mutating func shift(dts: Int64, stream: Int, base: TimeBase) -> Int64 {
-        let now = base.rescale(dts, to: .nanoseconds)
+        let now = Timestamp(dts, in: base)
         guard var track = tracks[stream] else {
-            tracks[stream] = Track(correction: correction, last: now &+ correction)
-            return TimeBase.nanoseconds.rescale(correction, to: base)
+            tracks[stream] = Track(correction: correction, last: now + correction)
+            return base.ticks(correction)
         }
-        let expected = track.last &+ track.step
-        let leap = now &+ track.correction &- expected
+        let expected = track.last + track.step
+        let leap = now + track.correction - expected
         if let line = track.line, line.fits(now, leap: leap) {
             takeBack(track.correction, for: line.shift)
             (track.correction, track.line) = (line.shift, nil)
         } else {
             follow(now, &track, expected: expected)
         }
-        track.last = now &+ track.correction
+        track.last = now + track.correction
         tracks[stream] = track
-        return TimeBase.nanoseconds.rescale(track.correction, to: base)
+        return base.ticks(track.correction)
     }
 
     /// Finds the correction of a packet at `now`, and closes a jump in front of it.
-    private mutating func follow(_ now: Int64, _ track: inout Track, expected: Int64) {
+    private mutating func follow(_ now: Timestamp, _ track: inout Track, expected: Timestamp) {
         let (former, duration) = (track.correction, track.step)
         track.line = track.line?.passed
         let best = [track.correction, correction].min {
-            (now &+ $0 &- expected).magnitude < (now &+ $1 &- expected).magnitude
+            (now + $0 - expected).magnitude < (now + $1 - expected).magnitude
         }
         track.correction = best ?? correction
-        let step = now &+ track.correction &- track.last
-        let (threshold, tolerance) = (Self.threshold.inNanoseconds, Self.tolerance.inNanoseconds)
+        let step = now + track.correction - track.last
         // If a track's second packet steps back, its first timestamp may be wrong as well as the second one.
-        let isUnsure = duration == 0 && step >= -threshold
-        if step > threshold || step < -tolerance && !isUnsure {
-            correction = expected &- now
+        let isUnsure = duration == .zero && step >= .zero - Self.threshold
+        if step > Self.threshold || step < .zero - Self.tolerance && !isUnsure {
+            correction = expected - now
             track.correction = correction
-        } else if step > 0 {
-            track.step = duration > 0 ? min(step, 2 * duration) : step
+        } else if step > .zero {
+            track.step = duration > .zero ? min(step, duration * 2) : step
         }
-        if track.correction != former || (now &+ former &- expected).magnitude > UInt64(tolerance / 2) {
+        if track.correction != former || (now + former - expected).magnitude > Self.tolerance / 2 {
             track.line = LeftLine(shift: former, expected: expected, duration: duration)
         }
     }
 
     /// Replaces the correction `wrong` of all tracks by `former`, because its jump was a wrong timestamp.
-    private mutating func takeBack(_ wrong: Int64, for former: Int64) {
+    private mutating func takeBack(_ wrong: Duration, for former: Duration) {
         guard wrong != former else { return }
         if correction == wrong { correction = former }
         for (stream, track) in tracks where track.correction == wrong {
             tracks[stream]?.correction = former
-            tracks[stream]?.last = track.last &+ former &- wrong
+            tracks[stream]?.last = track.last + (former - wrong)
         }
     }
 

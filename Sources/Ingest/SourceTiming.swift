@@ -105,7 +105,7 @@ final class SourceTiming: SourceTimes {
 
     /// The longest time that a packet can wait until it is due: the largest buffer, plus the source's delay and the
     /// duration of one frame.
-    var longestWait: Duration { preparation + .nanoseconds(state.withLock { $0.clock.mostBuffer }) }
+    var longestWait: Duration { preparation + state.withLock { $0.clock.mostBuffer } }
 
     /// How many times the source was placed; nil while it is not placed.
     var placement: Int? { state.withLock { $0.clock.isPlaced ? $0.placements : nil } }
@@ -163,10 +163,10 @@ final class SourceTiming: SourceTimes {
         guard let line = programTime.line else { return }
         let position = line.image(of: due + preparation)
         var distance = frameRate.start(of: frameRate.frame(at: position)) - position
-        guard distance.inNanoseconds.magnitude > 1_000_000 else { return }
+        guard distance.magnitude > .milliseconds(1) else { return }
         // Unless the sender's times jumped, frames must not become due earlier: they arrived too late, or they are due
         // exactly when their buffer time has elapsed.
-        if distance < .zero, !isMoved { distance = distance + frameRate.timeBase.duration(1) }
+        if distance < .zero, !isMoved { distance += frameRate.timeBase.duration(1) }
         state.clock.align(by: distance)
         state.step += distance
     }

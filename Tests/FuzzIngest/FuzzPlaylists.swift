@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Media
 
 @testable import Control
 @testable import HLS
@@ -12,7 +13,7 @@ import Glibc
 func readPlaylist(_ text: String) {
     if let head = PlaylistHead(text) {
         var watch = PlaylistWatch(target: head.target ?? .seconds(6))
-        for second in [0, 60, 120] { _ = watch.note(head, at: .seconds(second), waitingSince: .zero) }
+        for second in [0, 60, 120] { _ = watch.note(head, at: .zero + .seconds(second), waitingSince: .zero) }
         _ = head.segmentsBeforeLastChange
         for offset: Int64? in [nil, 0] {
             _ = head.segments(before: InitializationAddress(url: "http://media.example/live/init.mp4", offset: offset))

@@ -103,7 +103,7 @@ package struct PacketTimeline: Sendable {
     /// `track` itself was silent, also returns the event that it has resumed.
     private mutating func silences(_ track: TrackKind, at time: Timestamp) -> [SourceClockEvent] {
         var found: [SourceClockEvent] = silentTracks.contains(track) ? [.resumed(track)] : []
-        if heard == nil || heard?.times[track].map({ max($0, time) - min($0, time) > Self.leap }) == true {
+        if heard == nil || heard?.times[track].map({ (time - $0).magnitude > Self.leap }) == true {
             heard = ([:], time)
         }
         heard?.times[track] = time
