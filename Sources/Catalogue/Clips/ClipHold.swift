@@ -7,9 +7,9 @@ internal import Segmenter
 internal import Synchronization
 
 /// Prevents the deletion of files that contain parts of clips which were neither exported nor deleted. While the
-/// catalogue cannot be read, the last known clips are used. Until the catalogue was read once, every file is kept, as
-/// in ``UploadHold``. If clips might have been lost with a damaged catalogue (``ClipMark``), every file that might
-/// contain a part of such a clip is kept.
+/// catalogue has changed and cannot be read, every file is kept, because a clip might have been added; and every file
+/// is kept until the catalogue was read once, as in ``UploadHold``. If clips might have been lost with a damaged
+/// catalogue (``ClipMark``), every file that might contain a part of such a clip is kept.
 package final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
@@ -36,7 +36,7 @@ package final class ClipHold: RetentionVeto {
 
     /// The last known state of the catalogue.
     private struct Known {
-        /// The clips; nil until the catalogue was read.
+        /// The clips; nil until the catalogue was read, and after a change that could not be read.
         var clips: [CatalogueClip]?
         /// The stamp of the database when it was read. Nil if the database was written just before, because another
         /// write could leave the stamp unchanged.
@@ -149,8 +149,8 @@ package final class ClipHold: RetentionVeto {
         // If the disk has changed, the known clips are forgotten, because they were read from another disk.
         if known.generation != generation { known = Known(generation: generation) }
         if let stamp, stamp == known.stamp { return known.clips }
-        if let retryAt = known.retryAt, ContinuousClock.now < retryAt { return known.clips }
-        var next = Known(clips: known.clips, generation: generation)
+        if let retryAt = known.retryAt, ContinuousClock.now < retryAt { return nil }
+        var next = Known(generation: generation)
         if let clips = try? ChannelLedger(directory: directory, channel: channel).allClips() {
             let isOld = stamp.map(Self.isOld) ?? false
             (next.clips, next.stamp) = (clips.filter { $0.released == nil }, isOld ? stamp : nil)
