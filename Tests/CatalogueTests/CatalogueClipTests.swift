@@ -126,7 +126,7 @@ import Testing
     }
 
     // Regression: a page of the catalogue was damaged just after a clip was added, and files of the clip were deleted.
-    @Test func `While a catalogue has changed and cannot be read, no file is deleted, because clips can be new`() throws {
+    @Test func `While a changed catalogue cannot be read, no file is deleted, because clips can be new`() throws {
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         #expect(kept == [false, true, false, false, false])
         try FileManager.default.removeItem(atPath: database)
