@@ -274,6 +274,22 @@ struct HostConfigurationTests {
                 "relay.yaml:7:12: channels[0].scenes.two: scenes two: there is no source cam"
             ),
             (
+                "outputs: [udp://127.0.0.1:1]\n    inputs: [\"test:\", \"test:\"]\n    scenes:\n"
+                    + "      one: {layout: pp, sources: [input-1, input-2]}",
+                "relay.yaml:6:21: channels[0].scenes.one.layout: It is single, pip, split-horizontal, split-vertical, "
+                    + "grid or slate; is pip meant?"
+            ),
+            (
+                "outputs: [udp://127.0.0.1:1]\n    inputs: [\"test:\", \"test:\"]\n    scenes:\n"
+                    + "      one: {layout: pip, sources: [input-1, input-2], inset: {x: 0.5, width: 1.5}}",
+                "relay.yaml:6:78: channels[0].scenes.one.inset.width: It is a part of the frame, from 0 to 1."
+            ),
+            (
+                "outputs: [udp://127.0.0.1:1]\n    inputs: [\"test:\", \"test:\"]\n    scenes:\n"
+                    + "      one: {layout: pip, sources: [input-1, input-2], inset: {corner: top-right, width: 1}}",
+                "relay.yaml:6:12: channels[0].scenes.one: The inset lies outside of the frame"
+            ),
+            (
                 "outputs: [udp://127.0.0.1:1]\n    renditions:\n      a: {gop: 1}\n      b: {gop: 1h}",
                 "relay.yaml:6:10: channels[0].renditions.b: renditions b: gop="
             ),

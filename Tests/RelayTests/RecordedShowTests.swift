@@ -87,7 +87,7 @@ struct RecordedShowTests {
         let read = try rendered(all).runDown?.segments ?? []
         #expect(read.map(\.audio) == [.mix, .source("cam2"), .source("audio"), .standard])
         #expect(read.map(\.length) == [.frames(50), .frames(10), .frames(10), .frames(30)])
-        #expect(read.map(\.change.word) == ["cut", "stinger wipe", "fade", "cut"])
+        #expect(read.map { "\($0.change.name)" } == ["cut", "stinger wipe", "fade", "cut"])
     }
 
     @Test("A recorded program with audio only from a separate input becomes a run-down that can be rendered")

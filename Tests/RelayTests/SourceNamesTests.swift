@@ -47,4 +47,20 @@ struct SourceNamesTests {
         ])
         #expect(found.first?.layout.inset == .init(x: 0.025, y: 0.025, width: 0.5))
     }
+
+    @Test("A scene that is written as a flag is read back as it was")
+    func written() throws {
+        let layouts = [
+            SceneLayout(.slate, []), SceneLayout(.single, ["one"], overlays: ["logo"]),
+            SceneLayout(.pip, ["one", "two"], inset: .init(.bottomRight, width: 0.3), overlays: ["logo", "clock"]),
+            SceneLayout(.splitVertical, ["two", "one"], fit: .contain),
+            SceneLayout(.grid, ["one", "two"]),
+        ]
+        for layout in layouts {
+            let text = "a=\(NamedScene.text(of: layout))"
+            let read = try NamedScene(text, sources: ["one", "two"], overlays: ["logo", "clock"]).value
+            #expect(read.name == "a" && read.layout == layout, "\(text)")
+        }
+        #expect(NamedScene.text(of: SceneLayout(.single, ["one"], overlays: [])) == "single:one")
+    }
 }

@@ -68,7 +68,7 @@ struct RunDownReaderTests {
                 files: RunDownFiles(directory: directory.path))
         }
         let changes = try read("cut").segments.map(\.change)
-        #expect(changes == [RunDown.Change(stinger: "wipe"), .cut] && changes[0].word == "stinger wipe")
+        #expect(changes == [RunDown.Change(stinger: "wipe"), .cut] && changes[0].name == .stinger("wipe"))
         for (transition, reason) in [
             ("stinger", "A stinger is named"), ("{type: stinger}", "It has no name"),
             ("{type: stinger, name: sweep}", "There is no stinger sweep. There are wipe."),

@@ -11,7 +11,7 @@ internal import Studio
 /// The flags for several inputs: a program that switches between sources and shows several of them together.
 extension InputOptions {
     /// The maximum number of sources. A program can have more sources than a grid can show.
-    private static let mostSources = 16
+    static let mostSources = 16
     /// Names that no source may have, because they mean something else: the slate, and choices of audio.
     private static let reservedNames: Set = ["slate", "mix", "follow"]
 
@@ -20,17 +20,8 @@ extension InputOptions {
     /// needed.
     var isStudio: Bool { input.count > 1 || runDown != nil || !overlay.isEmpty }
 
-    /// Applies the sources of a composed program, and the flags that concern them.
-    func applySources(to configuration: inout ChannelConfiguration) throws(TextFailure) {
-        guard isStudio else {
-            let flags = [
-                ("--audio-from", audioFrom != nil), ("--scene", !scene.isEmpty), ("--stinger", !stinger.isEmpty),
-            ]
-            if let flag = flags.first(where: \.1) {
-                throw TextFailure("\(option: flag.0) is for several \(option: "--input"). Leave it out.")
-            }
-            return
-        }
+    /// Checks the inputs of a composed program, and the flags that are not for it.
+    func checkStudio(_ specifications: [InputSpecification]) throws(TextFailure) {
         if let flag = copyFlag {
             throw TextFailure(
                 "\(option: flag) passes one \(option: "--input") on: give no other, no \(option: "--rundown") and no "
@@ -41,36 +32,26 @@ extension InputOptions {
             throw TextFailure(
                 "\(option: "--unpaced") is for one \(option: "--input") without \(option: "--overlay"). Leave it out.")
         }
-        // A program with a run-down needs no input. Therefore the default input, which is the test pattern, is left
-        // out.
-        let inputs = runDown != nil && input == [Self.pattern] ? [] : input
-        guard inputs.count <= Self.mostSources else {
-            throw TextFailure("\(option: "--input") may be given \(Self.mostSources) times.")
+        for (index, source) in specifications.enumerated()
+        where source.standby != nil && source.location.isTest && source.backups.isEmpty {
+            throw TextFailure(
+                "standby= is for live inputs, and test: is not one. Leave it out.",
+                about: OptionReference("--input", .number(index + 1)))
         }
-        configuration.sources = try inputs.enumerated().map { (index, text) throws(TextFailure) in
-            let source = try Self.specification(text, number: index + 1)
-            if source.standby != nil, source.location.isTest, source.backups.isEmpty {
-                throw TextFailure(
-                    "standby= is for live inputs, and test: is not one. Leave it out.",
-                    about: OptionReference("--input", .number(index + 1)))
-            }
-            var selection = source.selection
-            if !source.location.isTest { selection.unseen = source.standby ?? .hot }
-            return ChannelConfiguration.Source(
-                name: source.name ?? "input-\(index + 1)", input: source.location, backups: source.backups,
-                selection: selection, whenOff: source.whenOff ?? .keep, audio: source.audio)
-        }
+    }
+
+    /// Applies the scenes of a composed program, and what they consist of. The sources are applied already.
+    func applyScenes(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         let names = configuration.sources.map(\.name) + unseenSources
         if let index = names.indices.first(where: { names[..<$0].contains(names[$0]) }) {
             throw TextFailure(
                 "Two sources have the name \(names[index]): give each its own by #name=.",
-                about: index < inputs.count
+                about: index < configuration.sources.count
                     ? OptionReference("--input", .number(index + 1)) : OptionReference("--audio-input"))
         }
         if let taken = names.first(where: Self.reservedNames.contains) {
             throw TextFailure("No source is called \(taken), which means something else: give it another #name=.")
         }
-        configuration.slate = try slateChoice(hasBackups: true)
         configuration.audioChoice = try audioChoice(of: names)
         try applyOverlays(to: &configuration)
         let overlays = configuration.overlays.map(\.name)
@@ -196,5 +177,13 @@ struct NamedScene {
             throw TextFailure("\(option: "--scene", .name(name)): there is no overlay \(unknown). \(known)")
         }
         value = (name, layout)
+    }
+
+    /// Returns `layout` in the syntax of the flag, without a name.
+    static func text(of layout: SceneLayout) -> String {
+        let overlays = (layout.overlays ?? []).joined(separator: "+")
+        let options = (layout.details + (overlays.isEmpty ? [] : ["overlays=\(overlays)"])).joined(separator: ",")
+        return "\(layout.layout.rawValue):\(layout.sources.joined(separator: ","))"
+            + (options.isEmpty ? "" : "#" + options)
     }
 }

@@ -9,6 +9,7 @@ internal import Media
 internal import Networking
 internal import Publisher
 internal import RTMP
+internal import SRT
 internal import Studio
 
 /// The flags for the sources of video and audio.
@@ -149,12 +150,17 @@ struct InputOptions: ParsableArguments {
     var unpaced = false
 
     func apply(to configuration: inout ChannelConfiguration) throws(TextFailure) {
-        if !isStudio { try applyChoice(to: &configuration) }
+        let specifications = try applySources(to: &configuration)
         configuration.audioInput = try audioInput.map { (text) throws(TextFailure) in try audioLocation(text) }
         configuration.loops = loop
         configuration.copying = try copying
-        if !isStudio { try checkCopy(configuration) }
-        try applySources(to: &configuration)
+        if isStudio {
+            try checkStudio(specifications)
+            try applyScenes(to: &configuration)
+        } else {
+            try checkSingle(specifications[0], configuration)
+            try checkCopy(configuration)
+        }
         try checkListeners(configuration)
         try checkCommand(&configuration)
         configuration.isPaced = !unpaced
@@ -166,15 +172,47 @@ struct InputOptions: ParsableArguments {
         if loop { throw TextFailure("\(option: "--loop") is for files: \(input) has no end. Leave it out.") }
     }
 
-    /// Applies the input, its backups and the slate (the frames that are shown when no input works), and the rules by
-    /// which one of them is selected.
-    private func applyChoice(to configuration: inout ChannelConfiguration) throws(TextFailure) {
-        let specification = try Self.specification(input[0], number: input.count > 1 ? 1 : nil)
-        let source = ChannelConfiguration.Source(
-            name: specification.name, input: specification.location, backups: specification.backups,
-            selection: specification.selection)
-        configuration.sources = [source]
-        configuration.slate = try slateChoice(hasBackups: !specification.backups.isEmpty)
+    /// Applies the inputs, their backups and the slate (the frames that are shown when no input works), and the rules by
+    /// which one of them is selected. Returns the specifications of the inputs.
+    private func applySources(
+        to configuration: inout ChannelConfiguration
+    ) throws(TextFailure) -> [InputSpecification] {
+        // A program with a run-down needs no input. Therefore the default input, which is the test pattern, is left
+        // out.
+        let inputs = runDown != nil && input == [Self.pattern] ? [] : input
+        guard inputs.count <= Self.mostSources else {
+            throw TextFailure("\(option: "--input") may be given \(Self.mostSources) times.")
+        }
+        let specifications = try inputs.enumerated().map { (index, text) throws(TextFailure) in
+            try Self.specification(text, number: input.count > 1 ? index + 1 : nil)
+        }
+        configuration.sources = specifications.enumerated().map { source($1, number: $0 + 1) }
+        configuration.slate = try slateChoice(
+            hasBackups: isStudio || configuration.sources.contains { !$0.backups.isEmpty })
+        return specifications
+    }
+
+    /// Returns the source of an input. `number` is the position of the input, from 1.
+    private func source(_ specification: InputSpecification, number: Int) -> ChannelConfiguration.Source {
+        var selection = specification.selection
+        if isStudio, !specification.location.isTest { selection.unseen = specification.standby ?? .hot }
+        return ChannelConfiguration.Source(
+            name: specification.name ?? (isStudio ? "input-\(number)" : nil), input: specification.location,
+            backups: specification.backups, selection: selection, whenOff: specification.whenOff ?? .keep,
+            audio: specification.audio)
+    }
+
+    /// Checks the only input of a program that is not composed of scenes, and the flags that need several inputs.
+    private func checkSingle(
+        _ specification: InputSpecification, _ configuration: ChannelConfiguration
+    ) throws(TextFailure) {
+        let flags = [
+            ("--audio-from", audioFrom != nil), ("--scene", !scene.isEmpty), ("--stinger", !stinger.isEmpty),
+        ]
+        if let flag = flags.first(where: \.1) {
+            throw TextFailure("\(option: flag.0) is for several \(option: "--input"). Leave it out.")
+        }
+        let source = configuration.sources[0]
         if specification.whenOff != nil {
             throw TextFailure(
                 "when-off= is for one of several \(option: "--input"): a single one is never off. Leave it out.")
@@ -205,7 +243,7 @@ struct InputOptions: ParsableArguments {
         }
     }
 
-    func slateChoice(hasBackups: Bool) throws(TextFailure) -> SlateSpecification? {
+    private func slateChoice(hasBackups: Bool) throws(TextFailure) -> SlateSpecification? {
         switch slate {
         case nil: return hasBackups && !copy ? .bars : nil
         case "bars": return .bars
@@ -305,5 +343,54 @@ struct InputOptions: ParsableArguments {
         }
         if let fault = location.fault { throw TextFailure("\(option: flag) is not usable: \(fault)") }
         return location
+    }
+}
+
+// MARK: The audio input
+
+/// Checks the value of `--audio-input`. A value that can never work is refused before any input is opened, because
+/// opening an input may take a long time.
+extension InputOptions {
+    /// Reads `text`, the value of `--audio-input`.
+    private func audioLocation(_ text: String) throws(TextFailure) -> InputLocation {
+        let location = try Self.location(text, flag: "--audio-input")
+        if location.hasNoAudio {
+            throw TextFailure(
+                "\(option: "--audio-input") is not usable: \(location) gives no audio. Name an input with audio.")
+        }
+        if unpaced, location.isLiveByNature == true {
+            throw TextFailure(
+                "\(option: "--unpaced") is for files: \(location) comes at its own pace. Leave it out.",
+                about: OptionReference("--audio-input"))
+        }
+        return location
+    }
+
+    /// Throws if the audio input and another input listen for the same stream, because the other input would then
+    /// receive the whole stream.
+    private func checkAudioListener(_ configuration: ChannelConfiguration) throws(TextFailure) {
+        guard let audio = configuration.audioInput,
+            configuration.sources.flatMap(\.inputs).contains(where: { Self.listenForOneStream($0, audio) })
+        else { return }
+        throw TextFailure(
+            "\(option: "--audio-input") is not usable: another \(option: "--input") listens for the same stream. Give "
+                + "each its own name.")
+    }
+
+    /// Whether both inputs listen for the same stream at the same port. Addresses that cannot be parsed were refused
+    /// earlier.
+    private static func listenForOneStream(_ one: InputLocation, _ other: InputLocation) -> Bool {
+        if let one = try? listenURL(of: one), let other = try? listenURL(of: other) {
+            return one.port == other.port && one.hasSameStream(as: other)
+        }
+        guard let one = srtListener(one), let other = srtListener(other) else { return false }
+        return one.port == other.port && one.hasSameStream(as: other)
+    }
+
+    private static func srtListener(_ location: InputLocation) -> SRTURL? {
+        guard let url = location.srtAddress.flatMap({ try? SRTURL($0, for: .input) }), url.mode == .listener else {
+            return nil
+        }
+        return url
     }
 }

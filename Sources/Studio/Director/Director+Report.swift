@@ -180,7 +180,7 @@ extension Director {
         SceneEvent(
             name: change.scene.name, layout: change.scene.layout.layout.rawValue,
             sources: change.scene.layout.sources, frame: goesOn ? change.frame.number : frame.number,
-            run: recording.run, transition: goesOn ? change.kind : "cut",
+            run: recording.run, transition: "\(goesOn ? change.transition : .kind(.cut))",
             seconds: goesOn ? length(of: change) : nil, details: details(of: change, at: frame, withWay: goesOn))
     }
 

@@ -104,7 +104,7 @@ extension Director {
             stinger: stingers.first { $0.name == showing.change.stinger }, at: frame)
         let scene = Named(layout: showing.view.layout, name: showing.view.name)
         var change = Change(
-            frame: start, frames: showing.frames, scene: scene, kind: showing.change.word,
+            frame: start, frames: showing.frames, scene: scene, transition: showing.change.name,
             easing: showing.change.easing, color: showing.change.color, audio: showing.audio.word)
         if let id = showing.clip, let clip {
             change.clip = RunDown.Clip(clip.clip.path, start: clip.clip.start + desk.player.played(id, by: start))

@@ -61,8 +61,7 @@ package final class Director: Sendable {
         /// The number of frames of the transition to the scene.
         let frames: Int64
         let scene: Named
-        /// The name of the transition.
-        let kind: String
+        let transition: TransitionName
         var easing = Easing.linear
         var color: RGBColor?
         /// Which sources are audible in the scene, in the syntax of run-downs; nil means the program's standard choice.
@@ -91,10 +90,6 @@ package final class Director: Sendable {
         var told: [Told] = []
     }
 
-    /// How far ahead a change can be scheduled, in seconds.
-    private static let farthest = 3600.0
-    /// The maximum number of scheduled changes.
-    private static let mostChanges = 64
     /// The maximum number of interrupted transitions that are still drawn.
     private static let mostInterrupted = 8
 
@@ -125,7 +120,8 @@ package final class Director: Sendable {
         let seen = sources.filter(\.hasVideo).map(\.name)
         let first = Self.single(seen.first)
         let second = Self.single(seen.dropFirst().first ?? seen.first)
-        state = Mutex(State(changes: [Change(frame: 0, frames: 0, scene: first, kind: "cut")], preview: second))
+        state = Mutex(
+            State(changes: [Change(frame: 0, frames: 0, scene: first, transition: .kind(.cut))], preview: second))
         for overlay in overlays.all { bus.add(overlay) }
         bus.show(scene(of: first.layout))
         bus.beforeEachFrame { [weak self] frame in
@@ -175,26 +171,6 @@ package final class Director: Sendable {
             overlays: overlays.named(layout.overlays ?? []))
     }
 
-    private func named(_ choice: ProgramRequest.SceneChoice) throws(Refusal) -> Named {
-        let found: Named
-        switch choice {
-        case .laidOut(let layout): found = Named(layout: layout)
-        case .named(let name):
-            if let scene = scenes.first(where: { $0.name == name }) {
-                found = Named(layout: scene.layout, name: name)
-            } else if name == SceneLayout.Kind.slate.rawValue {
-                found = Named(layout: SceneLayout(.slate, []))
-            } else if sources.contains(where: { $0.name == name }) {
-                found = Named(layout: SceneLayout(.single, [name]))
-            } else {
-                let known = scenes.map(\.name) + sources.map(\.name) + ["slate"]
-                throw Refusal(.unusable, "There is no scene \(name). There are \(known.joined(separator: ", ")).")
-            }
-        }
-        try check(found.layout)
-        return found
-    }
-
     func check(_ layout: SceneLayout) throws(Refusal) {
         do {
             try layout.check()
@@ -216,101 +192,9 @@ package final class Director: Sendable {
     }
 }
 
-// MARK: Requests
+// MARK: Changes
 
 extension Director {
-    /// Puts a scene on air, by a cut unless the request contains a transition. Returns the frame at which the change
-    /// begins.
-    package func put(_ request: ProgramRequest) throws(Refusal) -> Int64 {
-        guard let choice = request.scene else { throw Refusal(.malformed, "The body lacks scene.") }
-        let (scene, transition) = (try named(choice), try transition(request.transition))
-        let latest = bus.nextFrame + Int64(Self.farthest * format.frameRate.value)
-        if let frame = request.at, !(0...latest.number).contains(frame) {
-            throw Refusal(.unusable, "at is the number of a frame, from 0 to an hour ahead: \(latest.number).")
-        }
-        let next = bus.nextFrame
-        let waiting = state.withLock { state in state.changes.count { $0.frame > next } }
-        guard waiting < Self.mostChanges else {
-            throw Refusal(.tooMany, "\(Self.mostChanges) changes wait for their frames already.")
-        }
-        return show(by: transition, at: request.at.map { FrameIndex($0) }) { _ in scene }
-    }
-
-    /// Puts a scene into the preview, sets the transition that `auto` uses, or both.
-    package func prepare(_ request: ProgramRequest) throws(Refusal) {
-        let scene = try request.scene.map { (choice) throws(Refusal) in try named(choice) }
-        _ = try transition(request.transition)
-        guard request.at == nil else { throw Refusal(.unusable, "at is for the program: the preview changes at once.") }
-        state.withLock { state in
-            if let scene { state.preview = scene }
-            if let transition = request.transition { state.transition = transition }
-        }
-    }
-
-    /// Puts the preview on air by a cut, and the previous scene into the preview, unless that scene contains the file
-    /// of a run-down's segment. Returns the frame at which the change begins.
-    package func take() throws(Refusal) -> Int64 { try swap(by: .cut) }
-
-    /// Does the same as ``take()``, but by the transition that was set for `auto`.
-    package func auto() throws(Refusal) -> Int64 {
-        let transition = try transition(state.withLock { $0.transition })
-        return try swap(by: transition)
-    }
-
-    /// The current frame of a source, as a JPEG file with this width. Blocks while the frame is scaled and compressed.
-    package func snapshot(of name: String, width: Int) throws(Refusal) -> [UInt8] {
-        let source = try source(name, otherwise: .notFound)
-        guard source.hasVideo else { throw Refusal(.conflict, "The source \(name) has no video.") }
-        guard let frame = source.bus.thumbnail(width: width) else {
-            throw Refusal(.conflict, "The source \(name) shows nothing yet.")
-        }
-        do throws(AVFailure) {
-            // The size of the program decides about colors that are not specified, and not that of the small image.
-            let color = format.color.resolved(width: format.width, height: format.height)
-            return try Snapshot.jpeg(of: frame, color: color)
-        } catch {
-            throw Refusal(.conflict, "The source \(name) cannot be shown as an image: \(error)")
-        }
-    }
-
-    /// Changes the settings of the source `name`.
-    package func change(_ name: String, _ request: SourceRequest) throws(Refusal) {
-        let source = try source(name, otherwise: .notFound)
-        if let gain = request.gain, !Fader.gains.contains(gain) {
-            throw Refusal(.unusable, "gain is from -60 to 20 dB.")
-        }
-        if let offset = request.audioOffset { try check(offset: offset, of: source) }
-        try play(source, request)
-        source.bus.fader.change { settings in
-            if let gain = request.gain { settings.gain = gain }
-            if let isMuted = request.muted { settings.isMuted = isMuted }
-            if let offset = request.audioOffset { settings.offset = offset }
-        }
-    }
-
-    private func check(offset: Double, of source: Source) throws(Refusal) {
-        guard (Fader.earliest...Fader.latest).contains(offset) else {
-            throw Refusal(.unusable, "audioOffset is from \(Fader.earliest) to \(Int(Fader.latest)) s.")
-        }
-        guard let most = source.bus.mostAhead, -offset > most else { return }
-        let text = (most * 1000).rounded(.down) / 1000
-        throw Refusal(
-            .unusable,
-            "The audio of \(source.name) can be \(text) s earlier, half of what is buffered of it: a longer latency= of "
-                + "its input allows more.")
-    }
-
-    /// Puts the preview on air, and the previous scene into the preview. If the previous scene contains the file of a
-    /// run-down's segment, it can be shown again only by resuming the run-down, so the preview does not change.
-    private func swap(by transition: ResolvedTransition) throws(Refusal) -> Int64 {
-        try check(state.withLock { $0.preview.layout })
-        return show(by: transition, at: nil) { state in
-            let (now, preview) = (onAir(&state).now, state.preview)
-            if now.clip == nil { state.preview = now.scene }
-            return preview
-        }
-    }
-
     /// Puts the scene that `choose` returns on air. Returns the frame at which the change begins.
     func show(by transition: ResolvedTransition, at frame: FrameIndex?, _ choose: (inout State) -> Named) -> Int64 {
         state.withLock { state in
@@ -320,7 +204,7 @@ extension Director {
                 stinger: transition.stinger, at: frame)
             state.note(
                 Change(
-                    frame: start, frames: transition.frames, scene: scene, kind: transition.kind,
+                    frame: start, frames: transition.frames, scene: scene, transition: transition.name,
                     easing: transition.look.easing, color: transition.color))
             state.desk?.player.cut(at: start, fade: transition.frames)
             state.desk?.noteChange(at: start, frames: transition.frames)
@@ -355,5 +239,57 @@ extension Director.State {
         changes.removeAll { $0.frame == change.frame }
         changes.append(change)
         changes.sort { $0.frame < $1.frame }
+    }
+}
+
+// MARK: An operator's choices, for a reopened channel
+
+extension Director {
+    /// An operator's choices, which are restored when the channel is reopened.
+    package struct Memory {
+        fileprivate var scene: Named
+        fileprivate var preview: Named
+        fileprivate var transition: TransitionRequest
+        fileprivate var faders: [String: Fader.Memory]
+        fileprivate var overlays: [Overlays.Memory]
+        fileprivate var runDown: RunDownMemory?
+
+        /// Records that the channel failed while these choices were on air.
+        package mutating func noteFailure() { runDown?.noteFailure() }
+    }
+
+    /// The choices that operators have made so far.
+    package var memory: Memory {
+        let runDown = runDownMemory
+        return state.withLock { state in
+            Memory(
+                scene: onAir(&state).now.scene, preview: state.preview, transition: state.transition,
+                faders: Dictionary(
+                    sources.compactMap { source in source.bus.fader.memory.map { (source.name, $0) } }
+                ) {
+                    $1
+                },
+                overlays: overlays.memory, runDown: runDown)
+        }
+    }
+
+    /// Restores the choices that operators made before the channel was reopened. Choices that no longer fit are
+    /// dropped. Choices about audio and overlays are also dropped if their configuration has changed since. Blocks
+    /// while texts are drawn, and for at most 10 s until the file of a run-down's segment is open.
+    package func restore(_ memory: Memory) {
+        for source in sources {
+            if let kept = memory.faders[source.name] { source.bus.fader.restore(kept) }
+        }
+        overlays.restore(memory.overlays)
+        let isRight = { (scene: Named) in (try? self.check(scene.layout)) != nil }
+        state.withLock { state in
+            if isRight(memory.preview) { state.preview = memory.preview }
+            if (try? transition(memory.transition)) != nil { state.transition = memory.transition }
+        }
+        if restoreRunDown(memory.runDown) { return }
+        // A scene that cannot be shown, such as one with the file of a run-down's segment, is replaced by the scene
+        // with which a program begins.
+        let scene = isRight(memory.scene) ? memory.scene : Self.single(names.seen.first)
+        _ = show(by: .cut, at: nil) { _ in scene }
     }
 }

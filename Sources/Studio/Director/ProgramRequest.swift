@@ -41,8 +41,6 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
     /// The maximum length of a transition, in seconds.
     package static let longest = 5.0
 
-    private static let stinger = "stinger"
-
     /// The kind of transition. For a stinger it is a cut, which happens while the stinger covers the frame.
     package var type: Transition.Kind
     /// The length in seconds; nil means one second, or zero for a cut. A stinger has the length of its file.
@@ -62,13 +60,14 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
         let word = try container.decode(String.self, forKey: .type)
-        if word == Self.stinger {
+        if word == TransitionName.stingerType {
             (type, stinger) = (.cut, try container.decode(String.self, forKey: .name))
         } else if let kind = Transition.Kind(word: word) {
             type = kind
         } else {
             throw UnknownWord(
-                word, of: "type of transition", known: Transition.Kind.allCases.map(\.rawValue) + [Self.stinger])
+                word, of: "type of transition",
+                known: Transition.Kind.allCases.map(\.rawValue) + [TransitionName.stingerType])
         }
         seconds = try container.decodeIfPresent(Double.self, forKey: .seconds)
         easing = try container.decodeIfPresent(Easing.self, forKey: .easing)
@@ -85,15 +84,15 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
 
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
-        try container.encode(stinger == nil ? type.rawValue : Self.stinger, forKey: .type)
+        try container.encode(name.type, forKey: .type)
         try container.encodeIfPresent(seconds, forKey: .seconds)
         try container.encodeIfPresent(easing, forKey: .easing)
         try container.encodeIfPresent(color, forKey: .color)
         try container.encodeIfPresent(stinger, forKey: .name)
     }
 
-    /// The transition's name in logs and events.
-    package var word: String { stinger.map { "\(Self.stinger) \($0)" } ?? type.rawValue }
+    /// The transition's name.
+    package var name: TransitionName { TransitionName(type, stinger: stinger) }
 }
 
 /// The requested changes to a source.

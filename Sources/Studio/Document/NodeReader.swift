@@ -2,7 +2,7 @@
 
 package import Kernels
 internal import Media
-internal import Program
+package import Program
 
 /// Reads values from a tree of ``ConfigurationNode``. Each error is stored with its position, and reading continues, so
 /// that all errors are reported at once.
@@ -135,6 +135,80 @@ extension NodeReader {
         if let color = RGBColor(text) { return color }
         fault(node.mark, key, "It is a color such as \"#0a64ff\", in quotes, black or white.")
         return nil
+    }
+}
+
+/// Readers of scenes, which both configuration files and run-downs contain.
+extension NodeReader {
+    /// Reads a scene, which is a mapping, and checks everything but the names in it. `overlays` reads the names of the
+    /// overlays.
+    package mutating func sceneLayout(
+        _ node: ConfigurationNode, _ key: String, overlays: (inout Self, ConfigurationNode, String) -> [String]
+    ) -> SceneLayout? {
+        var (kind, sources): (SceneLayout.Kind?, [String]) = (nil, [])
+        var (inset, fit, names): (SceneLayout.Inset?, SceneLayout.Fit?, [String]?)
+        let before = faults.count
+        for entry in mapping(node, key, "It is a mapping with layout: and sources:.") ?? [] {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "layout": kind = choice(entry.node, place, of: SceneLayout.Kind.self)
+            case "sources": sources = list(entry.node, place)
+            case "fit": fit = choice(entry.node, place, of: SceneLayout.Fit.self)
+            case "inset": inset = readInset(entry.node, place)
+            case "overlays": names = overlays(&self, entry.node, place)
+            default: unknown(entry, in: key, known: SceneLayout.keys)
+            }
+        }
+        guard faults.count == before else { return nil }
+        guard let kind else {
+            fault(node.mark, key, "It has no layout.")
+            return nil
+        }
+        let layout = SceneLayout(kind, sources, inset: inset, fit: fit, overlays: names)
+        do throws(SceneLayout.Fault) {
+            try layout.check()
+            return layout
+        } catch {
+            fault(node.mark, key, error.description)
+            return nil
+        }
+    }
+
+    private mutating func readInset(_ node: ConfigurationNode, _ key: String) -> SceneLayout.Inset? {
+        var corner: SceneLayout.Corner?
+        var (x, y, width): (Double?, Double?, Double?)
+        for entry in mapping(node, key, "It is a mapping with corner: or x: and y:, and width:.") ?? [] {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "corner": corner = choice(entry.node, place, of: SceneLayout.Corner.self)
+            case "x": x = fraction(entry.node, place)
+            case "y": y = fraction(entry.node, place)
+            case "width": width = fraction(entry.node, place)
+            default: unknown(entry, in: key, known: SceneLayout.Inset.keys)
+            }
+        }
+        do throws(SceneLayout.Fault) {
+            return try SceneLayout.Inset(corner: corner, x: x, y: y, width: width)
+        } catch {
+            fault(node.mark, key, error.description)
+            return nil
+        }
+    }
+
+    private mutating func fraction(_ node: ConfigurationNode, _ key: String) -> Double? {
+        guard let text = scalar(node, key) else { return nil }
+        if let value = Double(text), (0...1).contains(value) { return value }
+        fault(node.mark, key, "It is a part of the frame, from 0 to 1.")
+        return nil
+    }
+
+    /// Reads a list of names.
+    package mutating func list(_ node: ConfigurationNode, _ key: String) -> [String] {
+        guard case .sequence(let nodes) = node.content else {
+            fault(node.mark, key, "It is a list of names.")
+            return []
+        }
+        return nodes.enumerated().compactMap { scalar($1, "\(key)[\($0)]") }
     }
 }
 

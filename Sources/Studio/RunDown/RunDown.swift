@@ -106,8 +106,8 @@ package struct RunDown: Sendable, Equatable {
             self.stinger = stinger
         }
 
-        /// The transition's name in logs and events.
-        package var word: String { stinger.map { "stinger \($0)" } ?? kind.rawValue }
+        /// The transition's name.
+        package var name: TransitionName { TransitionName(kind, stinger: stinger) }
 
         /// The number of frames of the transition at this rate.
         package func frames(at rate: FrameRate) -> Int64 { rate.timeBase.ticks(duration) }

@@ -44,8 +44,8 @@ extension RunDownPlayer {
         var described = RunDownStatus.Segment(
             name: segment.name, views: segment.views.map(\.name), seconds: seconds(of: segment, lengths),
             transition: .init(
-                type: segment.change.stinger == nil ? segment.change.kind.rawValue : "stinger",
-                seconds: segment.change.duration.inSeconds, name: segment.change.stinger))
+                type: segment.change.name.type, seconds: segment.change.duration.inSeconds, name: segment.change.stinger
+            ))
         switch segment.length {
         case .time, .frames: break
         case .end: described.until = "end"

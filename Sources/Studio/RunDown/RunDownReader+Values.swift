@@ -67,7 +67,7 @@ extension RunDownReader {
     private mutating func readKind(_ node: ConfigurationNode, _ key: String) -> Transition.Kind? {
         guard let word = scalar(node, key) else { return nil }
         if let kind = Transition.Kind(word: word) { return kind }
-        if word == Self.stinger {
+        if word == TransitionName.stingerType {
             fault(node.mark, key, "A stinger is named: {type: stinger, name: NAME}.")
             return nil
         }
@@ -79,10 +79,10 @@ extension RunDownReader {
 // MARK: Stingers
 
 extension RunDownReader {
-    private static let stinger = "stinger"
-
     private static func isStinger(_ entry: ConfigurationNode.Entry) -> Bool {
-        guard entry.key == "type", case .scalar(stinger, _) = entry.node.content else { return false }
+        guard entry.key == "type", case .scalar(TransitionName.stingerType, _) = entry.node.content else {
+            return false
+        }
         return true
     }
 
@@ -154,7 +154,7 @@ extension RunDownReader {
 
     /// Reads a scene, given by its name or by its layout.
     mutating func readView(_ node: ConfigurationNode, _ key: String) -> RunDown.View? {
-        if case .mapping(let entries) = node.content { return readLayout(entries, node, key) }
+        if case .mapping = node.content { return readLayout(node, key) }
         guard let name = scalar(node, key, orElse: "It is a scene's name, or a mapping with layout: and sources:.")
         else {
             return nil
@@ -172,29 +172,10 @@ extension RunDownReader {
         return nil
     }
 
-    private mutating func readLayout(
-        _ entries: [ConfigurationNode.Entry], _ node: ConfigurationNode, _ key: String
-    ) -> RunDown.View? {
-        var (kind, sources): (SceneLayout.Kind?, [String]) = (nil, [])
-        var (inset, fit, overlays): (SceneLayout.Inset?, SceneLayout.Fit?, [String]?)
-        let before = faults.count
-        for entry in entries {
-            let place = "\(key).\(entry.key)"
-            switch entry.key {
-            case "layout": kind = choice(entry.node, place, of: SceneLayout.Kind.self)
-            case "sources": sources = list(entry.node, place)
-            case "fit": fit = choice(entry.node, place, of: SceneLayout.Fit.self)
-            case "inset": inset = readInset(entry.node, place)
-            case "overlays": overlays = readOverlays(entry.node, place)
-            default: unknown(entry, in: key, known: SceneLayout.keys)
-            }
+    private mutating func readLayout(_ node: ConfigurationNode, _ key: String) -> RunDown.View? {
+        sceneLayout(node, key, overlays: { $0.readOverlays($1, $2) }).map { layout in
+            RunDown.View(layout, name: ([layout.layout.rawValue] + layout.sources).joined(separator: " "))
         }
-        guard let kind else {
-            if faults.count == before { fault(node.mark, key, "It has no layout.") }
-            return nil
-        }
-        let name = ([kind.rawValue] + sources).joined(separator: " ")
-        return RunDown.View(SceneLayout(kind, sources, inset: inset, fit: fit, overlays: overlays), name: name)
     }
 
     private mutating func readOverlays(_ node: ConfigurationNode, _ key: String) -> [String] {
@@ -204,41 +185,5 @@ extension RunDownReader {
             fault(node.mark, key, "There is no overlay \(unknown). There \(there).")
         }
         return names
-    }
-
-    private mutating func readInset(_ node: ConfigurationNode, _ key: String) -> SceneLayout.Inset? {
-        var corner: SceneLayout.Corner?
-        var (x, y, width): (Double?, Double?, Double?)
-        for entry in mapping(node, key, "It is a mapping with corner: or x: and y:, and width:.") ?? [] {
-            let place = "\(key).\(entry.key)"
-            switch entry.key {
-            case "corner": corner = choice(entry.node, place, of: SceneLayout.Corner.self)
-            case "x": x = fraction(entry.node, place)
-            case "y": y = fraction(entry.node, place)
-            case "width": width = fraction(entry.node, place)
-            default: unknown(entry, in: key, known: SceneLayout.Inset.keys)
-            }
-        }
-        do throws(SceneLayout.Fault) {
-            return try SceneLayout.Inset(corner: corner, x: x, y: y, width: width)
-        } catch {
-            fault(node.mark, key, error.description)
-            return nil
-        }
-    }
-
-    private mutating func fraction(_ node: ConfigurationNode, _ key: String) -> Double? {
-        guard let text = scalar(node, key) else { return nil }
-        if let value = Double(text), (0...1).contains(value) { return value }
-        fault(node.mark, key, "It is a part of the frame, from 0 to 1.")
-        return nil
-    }
-
-    private mutating func list(_ node: ConfigurationNode, _ key: String) -> [String] {
-        guard case .sequence(let nodes) = node.content else {
-            fault(node.mark, key, "It is a list of names.")
-            return []
-        }
-        return nodes.enumerated().compactMap { scalar($1, "\(key)[\($0)]") }
     }
 }
