@@ -44,14 +44,14 @@ package final class StingerReel: Stinger {
     private let work = DispatchSemaphore(value: 0)
     /// Signalled for each decoded frame, at the file's end and by ``stop()``, in a program that is rendered faster than
     /// real time, because this program waits for frames; nil in other programs.
-    private let news: DispatchSemaphore?
+    private let dataAvailable: DispatchSemaphore?
 
     /// Reads the whole file of `stinger` once, which blocks, and makes the stinger ready. Throws ``ChannelFailure`` if
     /// the stinger cannot be shown in a program of this format.
     init(
         _ stinger: StingerSpecification, format: VideoFormat, isAwaited: Bool = false, logger: Logger
     ) throws(ChannelFailure) {
-        news = isAwaited ? DispatchSemaphore(value: 0) : nil
+        dataAvailable = isAwaited ? DispatchSemaphore(value: 0) : nil
         (name, path, self.format, self.logger) = (stinger.name, stinger.path, format, logger)
         room = Self.room(format)
         let most = format.frameRate.frames(atLeast: .seconds(StingerSpecification.longest))
@@ -101,7 +101,7 @@ package final class StingerReel: Stinger {
 
     func frame(_ number: Int64) -> VideoFrame? {
         defer { work.signal() }
-        if let news { wait(for: number, news) }
+        if let dataAvailable { wait(for: number, dataAvailable) }
         return state.withLock { state in
             while !state.waiting.isEmpty, state.next <= number {
                 state.shown = state.waiting.removeFirst()
@@ -112,7 +112,7 @@ package final class StingerReel: Stinger {
     }
 
     /// Waits until frame `number` is decoded, or until it is certain that this frame will never be decoded.
-    private func wait(for number: Int64, _ news: DispatchSemaphore) {
+    private func wait(for number: Int64, _ dataAvailable: DispatchSemaphore) {
         while state.withLock({ state in
             let isThere = state.next + Int64(state.waiting.count) > number
             return !isThere && !state.isAtEnd && !state.isStopped
@@ -124,7 +124,7 @@ package final class StingerReel: Stinger {
                 state.next += 1
             }
             work.signal()
-            news.wait()
+            dataAvailable.wait()
         }
     }
 
@@ -141,7 +141,7 @@ package final class StingerReel: Stinger {
     package func stop() {
         state.withLock { $0.isStopped = true }
         work.signal()
-        news?.signal()
+        dataAvailable?.signal()
     }
 
     private func run() {
@@ -173,13 +173,13 @@ package final class StingerReel: Stinger {
                 if state.first.count < room { state.first.append(frame) }
             }
             number += 1
-            news?.signal()
+            dataAvailable?.signal()
         }
     }
 
     private func finish(_ turn: Int) {
         state.withLock { if $0.turn == turn { $0.isAtEnd = true } }
-        news?.signal()
+        dataAvailable?.signal()
     }
 
     /// Waits until there is room for frame `number`. Returns false if the stinger was rewound or stopped.
