@@ -4,6 +4,7 @@ internal import Archive
 internal import Catalogue
 internal import Glibc
 internal import Segmenter
+internal import Studio
 
 /// Checks where a clip may be written. It must not be in a directory of recordings, because every file there counts as
 /// a recording, and is uploaded and kept. It must not replace a recording either.
@@ -14,7 +15,7 @@ enum ExportOutput {
         if !replaces, access(output, F_OK) == 0 {
             return "\(output) exists; name another file, or replace it with --force."
         }
-        guard let parent = resolved(place(of: output)), let directory = directory.flatMap(resolved),
+        guard let parent = RealPath.of(place(of: output)), let directory = directory.flatMap(RealPath.of),
             parent == directory || parent.hasPrefix(directory == "/" ? "/" : directory + "/")
         else { return nil }
         return "\(output) would lie among the recordings and be taken for one; name a file in another directory."
@@ -23,7 +24,7 @@ enum ExportOutput {
     /// Returns the directory of recordings, recognized by its catalogue, that would contain `output`; nil if there is
     /// no such directory. Blocks on the disk.
     static func recordings(around output: String) -> String? {
-        guard var directory = resolved(place(of: output)) else { return nil }
+        guard var directory = RealPath.of(place(of: output)) else { return nil }
         while !Catalogue.exists(in: directory) {
             guard directory != "/", let slash = directory.lastIndex(of: "/") else { return nil }
             directory = slash == directory.startIndex ? "/" : String(directory[..<slash])
@@ -50,11 +51,5 @@ enum ExportOutput {
     /// The directory of `output`.
     private static func place(of output: String) -> String {
         output.lastIndex(of: "/").map { String(output[...$0]) } ?? "."
-    }
-
-    private static func resolved(_ path: String) -> String? {
-        guard let resolved = realpath(path, nil) else { return nil }
-        defer { free(resolved) }
-        return String(cString: resolved)
     }
 }

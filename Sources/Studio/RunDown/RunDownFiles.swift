@@ -19,7 +19,7 @@ struct RunDownFiles: Sendable {
     /// Returns the real path of the file with the name `path`. Blocks on the disk. Throws if no such file can be read.
     func resolve(_ path: String) throws(Fault) -> String {
         let place = path.hasPrefix("/") ? path : "\(directory)/\(path)"
-        guard !path.utf8.contains(0), let real = Self.real(place) else { throw missing(path, place) }
+        guard !path.utf8.contains(0), let real = RealPath.of(place) else { throw missing(path, place) }
         if isConfined {
             guard isInside(real) else {
                 throw Fault(description: "The file \(path) is not in the directory that --rundown names.")
@@ -31,7 +31,7 @@ struct RunDownFiles: Sendable {
     }
 
     private func isInside(_ real: String) -> Bool {
-        let root = Self.real(directory) ?? directory
+        let root = RealPath.of(directory) ?? directory
         return real.hasPrefix(root.hasSuffix("/") ? root : root + "/")
     }
 
@@ -39,7 +39,7 @@ struct RunDownFiles: Sendable {
     private func missing(_ path: String, _ place: String) -> Fault {
         let text = "There is no file \(path) that can be read."
         guard !path.utf8.contains(0), let end = place.lastIndex(of: "/"),
-            let folder = Self.real(String(place[...end])), !isConfined || isInside(folder + "/")
+            let folder = RealPath.of(String(place[...end])), !isConfined || isInside(folder + "/")
         else {
             return Fault(description: text)
         }
@@ -71,11 +71,5 @@ struct RunDownFiles: Sendable {
             names.append(name)
         }
         return names.sorted()
-    }
-
-    private static func real(_ path: String) -> String? {
-        guard let real = realpath(path, nil) else { return nil }
-        defer { free(real) }
-        return String(cString: real)
     }
 }
