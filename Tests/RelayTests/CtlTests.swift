@@ -68,6 +68,21 @@ struct CtlTests {
                 """)
     }
 
+    @Test("relay ctl prints a state that this version does not know as the server sent it")
+    func unknownStates() throws {
+        let json = """
+            {"name":"one","state":"half_open","problems":0,"outputs":[{"name":"a","state":"sleeping","detail":"why",
+              "endpoint":"moon"}],
+             "recorder":{"state":"burning"},"storage":{"state":"wet"}}
+            """
+        let text = try JSONDecoder().decode(CtlChannel.self, from: Data(json.utf8)).text
+        #expect(text.hasPrefix("one  half open  well\n"))
+        for word in ["sleeping", "burning", "wet"] { #expect(text.contains("  \(word)"), "\(text)") }
+        let clips = #"{"clips":[{"id":"a","state":"frozen","start":"2026-11-21T14:03:10.000Z"}]}"#
+        let read = try JSONDecoder().decode(CtlClips.self, from: Data(clips.utf8))
+        #expect(read.text.hasPrefix("a  frozen") && read.pressedLast == nil)
+    }
+
     @Test("relay ctl lists recordings, even if the server leaves out some of their properties")
     func recordings() throws {
         let json = """

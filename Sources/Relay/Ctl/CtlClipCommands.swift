@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Foundation
+internal import Library
 internal import Media
 
 /// `relay ctl clip`: clips of the program that is being recorded.
@@ -27,7 +28,7 @@ struct CtlClipCommand: AsyncParsableCommand {
 struct CtlClip: Decodable {
     let id: String
     let name: String?
-    let state: String
+    let state: APIWord<RecordedClip.State>
     let start: String
     let pressed: String?
     let programSeconds: Double?
@@ -38,7 +39,7 @@ struct CtlClip: Decodable {
 
     var columns: [String] {
         [
-            id, state, start, durationSeconds.map { String(format: "%.3f s", $0) } ?? "",
+            id, "\(state)", start, durationSeconds.map { String(format: "%.3f s", $0) } ?? "",
             frames.map { "\($0) frames" } ?? "", isHeld == false ? "exported" : "", name ?? "",
         ]
     }
@@ -63,7 +64,7 @@ struct CtlClips: Decodable {
 
     /// The running clip that was started last. It may begin earlier than clips that were started before it.
     var pressedLast: CtlClip? {
-        clips.reversed().filter { $0.state == "running" }.max { ($0.pressed ?? "") < ($1.pressed ?? "") }
+        clips.reversed().filter { $0.state.known == .running }.max { ($0.pressed ?? "") < ($1.pressed ?? "") }
     }
 
     var text: String { clips.isEmpty ? "there are no clips\n" : TextTable.text(clips.map(\.columns)) }

@@ -4,6 +4,7 @@ internal import Archive
 internal import ArgumentParser
 internal import Foundation
 internal import Glibc
+internal import Library
 internal import Media
 
 /// `relay ctl export`: makes an MP4 of what was on air between two moments.
@@ -57,7 +58,7 @@ struct CtlExportCommand: CtlSubcommand {
 struct CtlExportJob {
     private struct Job: Decodable {
         let id: String
-        let state: String
+        let state: APIWord<ExportJob.State>
         let progress: Double?
         let detail: String?
         let bytes: Int64?
@@ -80,14 +81,14 @@ struct CtlExportJob {
         let bar = ProgressBar()
         var job = try answer.decoded(Job.self)
         let place = "/v1/exports/\(ControlAPI.encoded(job.id))"
-        while ["queued", "running"].contains(job.state) {
+        while job.state.known?.isOver == false {
             bar.show("exporting", done: Int64((job.progress ?? 0) * 1000), of: 1000)
             try await Task.sleep(for: Self.step)
             answer = try await api.ask("GET", place)
             job = try answer.decoded(Job.self)
         }
         bar.clear()
-        guard job.state == "done" else {
+        guard job.state.known == .done else {
             throw ControlAPI.Failure(.refused, job.detail ?? "The export is \(job.state).")
         }
         if let output { try await fetch(place + "/file", to: output, api) }

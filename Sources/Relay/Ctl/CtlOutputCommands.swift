@@ -34,14 +34,9 @@ struct CtlOutputOptions: ParsableArguments {
     }
 }
 
-private struct ShownOutput: Decodable {
-    let name: String
-    let state: String
-}
-
 extension CtlSubcommand {
     fileprivate func putOutput(_ answer: ControlAPI.Answer) throws {
-        try put(answer, as: ShownOutput.self) { "\($0.name)  \($0.state)\n" }
+        try put(answer, as: CtlChannel.Output.self) { "\($0.name)  \($0.state)\n" }
     }
 }
 

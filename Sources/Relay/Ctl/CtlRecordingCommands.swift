@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Channel
+internal import Library
 internal import Media
 
 /// `relay ctl recording`: the recording of a channel.
@@ -14,14 +15,35 @@ struct CtlRecordingCommand: AsyncParsableCommand {
         ])
 }
 
-extension CtlSubcommand {
-    /// Asks relay to `start`, `stop` or `split` the recording of `channel`. Prints the response if JSON is requested.
-    fileprivate func perform(_ action: String, of channel: CtlChannelOptions, _ api: ControlAPI) async throws {
+/// A command that has relay start, stop or split the recording, according to the name of the command.
+protocol CtlRecordingAction: CtlSubcommand {
+    var channel: CtlChannelOptions { get }
+}
+
+extension CtlRecordingAction {
+    func perform(_ api: ControlAPI) async throws {
         let path = try await api.path(ofChannel: channel.channel)
-        let answer = try await api.ask("POST", "\(path)/recording/\(action)")
+        let answer = try await api.ask("POST", "\(path)/recording/\(Self._commandName)")
         if options.json { Terminal.put(answer.text + "\n", to: 1) }
     }
+}
 
+/// A command that holds or releases a recorded file.
+protocol CtlRecordingHold: CtlSubcommand {
+    /// The method of the request to the file's hold.
+    static var method: String { get }
+
+    var channel: CtlChannelOptions { get }
+    var file: String { get }
+}
+
+extension CtlRecordingHold {
+    func perform(_ api: ControlAPI) async throws {
+        _ = try await api.ask(Self.method, try await path(of: file, channel, api) + "/hold")
+    }
+}
+
+extension CtlSubcommand {
     /// Returns the API's path of the recording whose name or identifier is `file`.
     func path(of file: String, _ channel: CtlChannelOptions, _ api: ControlAPI) async throws -> String {
         let path = try await api.path(ofChannel: channel.channel) + "/recordings"
@@ -36,36 +58,30 @@ extension CtlSubcommand {
 }
 
 /// `relay ctl recording start`: starts the recording.
-struct CtlRecordingStartCommand: CtlSubcommand {
+struct CtlRecordingStartCommand: CtlRecordingAction {
     static let configuration = CommandConfiguration(
         commandName: "start", abstract: "Starts the recording with the next keyframe.")
 
     @OptionGroup var options: CtlOptions
     @OptionGroup var channel: CtlChannelOptions
-
-    func perform(_ api: ControlAPI) async throws { try await perform("start", of: channel, api) }
 }
 
 /// `relay ctl recording stop`: stops the recording.
-struct CtlRecordingStopCommand: CtlSubcommand {
+struct CtlRecordingStopCommand: CtlRecordingAction {
     static let configuration = CommandConfiguration(
         commandName: "stop", abstract: "Stops the recording until it is started again.")
 
     @OptionGroup var options: CtlOptions
     @OptionGroup var channel: CtlChannelOptions
-
-    func perform(_ api: ControlAPI) async throws { try await perform("stop", of: channel, api) }
 }
 
 /// `relay ctl recording split`: begins a new file.
-struct CtlRecordingSplitCommand: CtlSubcommand {
+struct CtlRecordingSplitCommand: CtlRecordingAction {
     static let configuration = CommandConfiguration(
         commandName: "split", abstract: "Begins a new file, without losing a frame.")
 
     @OptionGroup var options: CtlOptions
     @OptionGroup var channel: CtlChannelOptions
-
-    func perform(_ api: ControlAPI) async throws { try await perform("split", of: channel, api) }
 }
 
 /// `relay ctl recording list`: lists the recorded files and gaps.
@@ -89,35 +105,31 @@ struct CtlRecordingListCommand: CtlSubcommand {
 }
 
 /// `relay ctl recording hold`: keeps retention from deleting a file.
-struct CtlRecordingHoldCommand: CtlSubcommand {
+struct CtlRecordingHoldCommand: CtlRecordingHold {
     static let configuration = CommandConfiguration(
         commandName: "hold", abstract: "Keeps a file from being deleted by retention.")
 
+    static let method = "PUT"
+
     @OptionGroup var options: CtlOptions
     @OptionGroup var channel: CtlChannelOptions
 
     @Argument(help: "The file, by its name or by the first column of list.")
     var file: String
-
-    func perform(_ api: ControlAPI) async throws {
-        _ = try await api.ask("PUT", try await path(of: file, channel, api) + "/hold")
-    }
 }
 
 /// `relay ctl recording release`: lets retention delete a held file again.
-struct CtlRecordingReleaseCommand: CtlSubcommand {
+struct CtlRecordingReleaseCommand: CtlRecordingHold {
     static let configuration = CommandConfiguration(
         commandName: "release", abstract: "Lets retention delete a file again that was held.")
+
+    static let method = "DELETE"
 
     @OptionGroup var options: CtlOptions
     @OptionGroup var channel: CtlChannelOptions
 
     @Argument(help: "The file, by its name or by the first column of list.")
     var file: String
-
-    func perform(_ api: ControlAPI) async throws {
-        _ = try await api.ask("DELETE", try await path(of: file, channel, api) + "/hold")
-    }
 }
 
 /// The list of recordings in relay's response, with the fields that the command shows.
@@ -128,9 +140,8 @@ struct CtlRecordings: Decodable {
         let start: String
         let durationSeconds: Double?
         let bytes: Int64?
-        let state: String?
+        let state: APIWord<RecordingList.Recording.State>?
         let isHeld: Bool?
-        let upload: String?
     }
     struct Gap: Decodable {
         let start: String
@@ -153,7 +164,7 @@ struct CtlRecordings: Decodable {
         let files = recordings.map { file in
             [
                 file.id, file.start, file.durationSeconds.map { Figure.clock($0) } ?? "",
-                file.bytes.map { ByteSize(bytes: $0).description } ?? "", file.state ?? "",
+                file.bytes.map { ByteSize(bytes: $0).description } ?? "", file.state.map { "\($0)" } ?? "",
                 file.isHeld == true ? "held" : "", file.name,
             ]
         }

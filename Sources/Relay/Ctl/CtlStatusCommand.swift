@@ -2,8 +2,10 @@
 
 internal import ArgumentParser
 internal import FanOut
+internal import Ingest
 internal import Media
 internal import Program
+internal import Segmenter
 internal import Status
 
 /// `relay ctl status`: shows the status of channels.
@@ -34,7 +36,7 @@ struct CtlStatusCommand: CtlSubcommand {
 struct CtlChannel: Decodable {
     struct Source: Decodable {
         let name: String?
-        let state: String
+        let state: APIWord<SourceStatus.State>
         let lastError: String?
     }
     struct Selection: Decodable { let onAir: String? }
@@ -49,17 +51,17 @@ struct CtlChannel: Decodable {
         }
         let name: String
         let rendition: String?
-        let state: String
+        let state: APIWord<OutputState.Name>
         let address: String?
         let detail: String?
         let liveSeconds: Double?
         let nextAttemptSeconds: Double?
         let roundTripSeconds: Double?
-        let endpoint: String?
+        let endpoint: APIWord<OutputEndpoint>?
         let queue: Queue?
     }
     struct Recorder: Decodable {
-        let state: String
+        let state: APIWord<RecorderState>
         let fileName: String?
         let segmentSeconds: Double?
         let totalBytes: Int64?
@@ -68,7 +70,7 @@ struct CtlChannel: Decodable {
         let suspension: String?
     }
     struct Storage: Decodable {
-        let state: String
+        let state: APIWord<StorageState>
         let freeBytes: Int64?
         let secondsUntilFull: Double?
         let reason: String?
@@ -80,7 +82,7 @@ struct CtlChannel: Decodable {
     }
 
     let name: String
-    let state: String
+    let state: APIWord<ChannelReport.State>
     let problems: Int
     let programSeconds: Double?
     let sources: [Source]?
@@ -97,16 +99,17 @@ struct CtlChannel: Decodable {
     var text: String {
         let time = programSeconds.map { Figure.clock($0) }
         let trouble = problems == 0 ? "well" : problems == 1 ? "1 problem" : "\(problems) problems"
-        let head = [name, state.replacing("_", with: " "), time, trouble].compactMap(\.self).joined(separator: "  ")
+        let head = [name, "\(state)".replacing("_", with: " "), time, trouble].compactMap(\.self).joined(
+            separator: "  ")
         var rows = (sources ?? []).enumerated().map { index, source in
-            ["input", source.name ?? "\(index + 1)", source.state, source.lastError ?? ""]
+            ["input", source.name ?? "\(index + 1)", "\(source.state)", source.lastError ?? ""]
         }
         let seen = parts?.filter(\.isOnAir).map(\.name).joined(separator: "+")
         if let onAir = selection?.onAir ?? seen { rows.append(["", "", "on air", onAir.isEmpty ? "slate" : onAir]) }
         if let runDown { rows.append(["run-down", runDown.name, runDown.state.rawValue, runDown.words]) }
         rows += (outputs ?? []).map { output in
-            let state = Self.isWaiting(output) ? output.detail ?? output.state : output.state
-            return ["output", output.name, state, Self.words(output)]
+            let detail = Self.isWaiting(output) ? output.detail : nil
+            return ["output", output.name, detail ?? "\(output.state)", Self.words(output)]
         }
         rows += self.rows(of: recorder, storage)
         if let second = secondRecording {
@@ -119,23 +122,23 @@ struct CtlChannel: Decodable {
     private func rows(of recorder: Recorder?, _ storage: Storage?) -> [[String]] {
         var rows: [[String]] = []
         if let recorder {
-            let state =
-                recorder.state == "stopped" && isRecordingWanted == false ? "stopped by the operator" : recorder.state
+            let isStoppedByHand = recorder.state.known == .stopped && isRecordingWanted == false
+            let state = isStoppedByHand ? "stopped by the operator" : "\(recorder.state)"
             rows.append(["record", "", state, Self.words(recorder)])
         }
-        if let storage { rows.append(["disk", "", storage.state, Self.words(storage)]) }
+        if let storage { rows.append(["disk", "", "\(storage.state)", Self.words(storage)]) }
         return rows
     }
 
     /// Whether the output waits for a receiver or player to connect. The command then prints the output's `detail` in
     /// place of the state's name.
-    private static func isWaiting(_ output: Output) -> Bool { output.state == OutputState.Name.waiting.rawValue }
+    private static func isWaiting(_ output: Output) -> Bool { output.state.known == .waiting }
 
     private static func words(_ output: Output) -> String {
         var words = output.rendition.map { ["takes \($0)"] } ?? []
-        if output.state == OutputState.Name.live.rawValue {
+        if output.state.known == .live {
             words += [output.liveSeconds.map { Figure.clock($0) }, output.address].compactMap(\.self)
-            if let place = output.endpoint, place != "primary" { words.append("at \(place)") }
+            if let place = output.endpoint, place.known != .primary { words.append("at \(place)") }
             words += output.queue?.milliseconds.map { ["queue \(Int($0)) ms"] } ?? []
             words += output.roundTripSeconds.map { ["rtt \(Figure.decimal($0 * 1000)) ms"] } ?? []
         } else {
