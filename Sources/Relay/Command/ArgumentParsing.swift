@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Channel
 internal import Foundation
 internal import Media
 
@@ -18,6 +19,17 @@ enum ArgumentParsing {
 
     /// Reads the duration after which an alarm is raised. The word `off` is read as zero, which disables the alarm.
     static func alarm(_ text: String) throws(TextFailure) -> Duration { text == "off" ? .zero : try duration(text) }
+
+    /// Reads the bitrate of AAC, in bits per second.
+    static func audioBitrate(_ text: String) throws(TextFailure) -> Int {
+        try EncodingText.bitrate(text, in: 32_000...512_000)
+    }
+
+    /// Throws if `quality`, the value of `--crf`, is out of range. `usual` is the usual value.
+    static func check(quality: Double?, usual: Int) throws(TextFailure) {
+        guard let quality, !(1...51).contains(quality) else { return }
+        throw TextFailure("\(option: "--crf") must be from 1 to 51; \(usual) is usual.")
+    }
 
     /// Reads the name of a time zone, such as `Europe/Berlin`.
     static func timeZone(_ text: String) throws(TextFailure) -> TimeZone {

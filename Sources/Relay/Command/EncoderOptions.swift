@@ -47,7 +47,7 @@ struct EncoderOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp("Bits a second of AAC. (default: 160k)", valueName: "rate"),
-        transform: { try EncodingText.bitrate($0, in: 32_000...512_000) })
+        transform: ArgumentParsing.audioBitrate)
     var audioBitrate: Int?
 
     @Option(
@@ -58,9 +58,7 @@ struct EncoderOptions: ParsableArguments {
 
     /// Throws if values are out of range or contradict each other.
     func check() throws(TextFailure) {
-        if let crf, !(1...51).contains(crf) {
-            throw TextFailure("\(option: "--crf") must be from 1 to 51; 23 is usual.")
-        }
+        try ArgumentParsing.check(quality: crf, usual: 23)
         if crf != nil, videoBitrate != nil {
             throw TextFailure(
                 "\(option: "--crf") and \(option: "--video-bitrate") exclude each other; give one of them.")

@@ -68,8 +68,29 @@ struct RecordingsSpan: ParsableArguments {
     func validate() throws { _ = try range }
 }
 
+/// A command that lists a part of an archive: what `--from` and `--to` name, of it the newest `--last`.
+protocol RecordingsPartCommand: BlockingCommand {
+    var span: RecordingsSpan { get }
+    var last: Int? { get }
+}
+
+extension RecordingsPartCommand {
+    func validate() throws {
+        if let last, last < 1 { throw ValidationError("--last is at least 1.") }
+    }
+
+    /// The part of the archive, in milliseconds since 1970, and how many entries of it are listed at most; nil means the
+    /// whole archive.
+    var part: (range: Range<Int64>, limit: Int)? {
+        get throws {
+            let range = try span.range
+            return range == nil && last == nil ? nil : (range ?? 0..<Int64.max, last ?? .max)
+        }
+    }
+}
+
 /// `relay recordings list`: lists files and gaps.
-struct RecordingsListCommand: BlockingCommand {
+struct RecordingsListCommand: RecordingsPartCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Lists the files and the gaps between them.",
         discussion: """
@@ -84,15 +105,10 @@ struct RecordingsListCommand: BlockingCommand {
     @Option(help: ArgumentHelp("List at most this many files, gaps and events, the newest.", valueName: "number"))
     var last: Int?
 
-    func validate() throws {
-        if let last, last < 1 { throw ValidationError("--last is at least 1.") }
-    }
-
     func work() throws {
-        let range = try span.range
+        let part = try part
         try options.withArchive { archive in
-            let isWhole = range == nil && last == nil
-            let contents = try isWhole ? archive.contents() : archive.page(range ?? 0..<Int64.max, limit: last ?? .max)
+            let contents = try part.map { try archive.page($0.range, limit: $0.limit) } ?? archive.contents()
             let listing = RecordingsListing(contents)
             Terminal.put(options.json ? try listing.json() : listing.text, to: STDOUT_FILENO)
             for note in listing.notes where !options.json { Terminal.put("note: \(note)\n") }

@@ -7,7 +7,7 @@ internal import Glibc
 internal import Media
 
 /// `relay recordings uploads`: lists the entries of the upload ledger.
-struct RecordingsUploadsCommand: BlockingCommand {
+struct RecordingsUploadsCommand: RecordingsPartCommand {
     static let configuration = CommandConfiguration(
         commandName: "uploads",
         abstract: "Lists what was handed over, where and when, also files that were deleted since.",
@@ -23,14 +23,10 @@ struct RecordingsUploadsCommand: BlockingCommand {
     @Option(help: ArgumentHelp("List at most this many, the newest.", valueName: "number"))
     var last: Int?
 
-    func validate() throws {
-        if let last, last < 1 { throw ValidationError("--last is at least 1.") }
-    }
-
     func work() throws {
-        let range = try span.range
+        let part = try part ?? (0..<Int64.max, .max)
         try options.withArchive(needsFiles: false) { archive in
-            let uploads = try archive.uploads(range ?? 0..<Int64.max, limit: last ?? .max)
+            let uploads = try archive.uploads(part.range, limit: part.limit)
             Terminal.put(options.json ? try RecordingsListing.json(uploads) : Self.text(uploads), to: STDOUT_FILENO)
             return .done
         }

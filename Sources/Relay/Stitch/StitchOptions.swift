@@ -57,7 +57,7 @@ struct StitchOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp("Bits a second of AAC that is coded again. (default: 160k)", valueName: "rate"),
-        transform: { try EncodingText.bitrate($0, in: 32_000...512_000) })
+        transform: ArgumentParsing.audioBitrate)
     var audioBitrate: Int?
 
     @Option(
@@ -68,7 +68,7 @@ struct StitchOptions: ParsableArguments {
 
     func validate() throws {
         if byName, byTime { throw ValidationError("--by-name and --by-time exclude each other; give one of them.") }
-        if let crf, !(1...51).contains(crf) { throw ValidationError("--crf must be from 1 to 51; 18 is usual.") }
+        try ArgumentParsing.usage { try ArgumentParsing.check(quality: crf, usual: 18) }
     }
 
     var order: StitchOrder { byTime ? .byTime : byName ? .byName : .given }
