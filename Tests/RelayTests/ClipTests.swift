@@ -18,13 +18,11 @@ import Testing
 
 @Suite("Clips of a recording")
 struct ClipTests {
-    private static let second: Int64 = 1_000_000_000
-
     /// Returns a file of ten seconds that begins at `start` seconds of program time.
     private func file(_ name: String, _ start: Int64, isOpen: Bool = false) -> RunFile {
         RunFile(
             name: name + (isOpen ? ".part" : ""), closedName: name, start: 1_700_000_000_000 + start * 1000,
-            program: start * Self.second..<(start + 10) * Self.second)
+            program: .zero + .seconds(start)..<(.zero + .seconds(start + 10)))
     }
 
     private func clip(_ id: String, _ first: Int64, _ end: Int64?, name: String? = nil) -> CatalogueClip {
@@ -112,10 +110,12 @@ struct ClipTests {
 
     @Test("Rounding of times in a stitch project does not add a frame of the next file to a clip")
     func rounding() {
-        let times = 10 * Self.second - 400_000_000..<10 * Self.second + 5
-        let pieces = ClipProject.pieces(times, frame: 40_000_000, [file("one.mp4", 0), file("two.mp4", 10)])
+        let times: Range<ProgramInstant> = 9_600_000_000..<10_000_000_005
+        let pieces = ClipProject.pieces(times, frame: .milliseconds(40), [file("one.mp4", 0), file("two.mp4", 10)])
         #expect(
-            pieces == [.init(file: "one.mp4", opened: "one.mp4", start: 9_600_000_000, length: 400_000_000)])
+            pieces == [
+                .init(file: "one.mp4", opened: "one.mp4", start: .milliseconds(9600), length: .milliseconds(400))
+            ])
     }
 
     @Test("The bounds of a segment in a stitch project are moved to the frames of its file")
@@ -123,23 +123,23 @@ struct ClipTests {
         let place = try TemporaryDirectory()
         try place.write(SampleRecording().closed, to: "one.mp4")
         let index = try SegmentIndex.read(place.path("one.mp4"))
-        func fitted(_ start: Int64, _ length: Int64) -> [Int64] {
+        func fitted(_ start: Duration, _ length: Duration) -> [Int64] {
             let piece = ClipProject.Piece(file: "one.mp4", opened: "one.mp4", start: start, length: length)
                 .fitted(to: index)
-            return [piece.start / 1_000_000, piece.length / 1_000_000]
+            return [piece.start.inMilliseconds, piece.length.inMilliseconds]
         }
-        #expect(fitted(400_000_000, 200_000_000) == [400, 200])
+        #expect(fitted(.milliseconds(400), .milliseconds(200)) == [400, 200])
         // A frame that is rounded by less than a millisecond is the same frame.
-        #expect(fitted(400_600_000, 200_000_000) == [400, 200])
-        #expect(fitted(390_000_000, 200_000_000) == [400, 200])
-        #expect(fitted(365_000_000, 40_000_000) == [400, 40])
-        #expect(fitted(3_990_000_000, 40_000_000) == [3990, 40])
-        #expect(fitted(3_950_000_000, 400_000_000) == [3960, 40])
+        #expect(fitted(.microseconds(400_600), .milliseconds(200)) == [400, 200])
+        #expect(fitted(.milliseconds(390), .milliseconds(200)) == [400, 200])
+        #expect(fitted(.milliseconds(365), .milliseconds(40)) == [400, 40])
+        #expect(fitted(.milliseconds(3990), .milliseconds(40)) == [3990, 40])
+        #expect(fitted(.milliseconds(3950), .milliseconds(400)) == [3960, 40])
     }
 
-    private func export(_ times: Range<Int64>) -> ClipExport {
+    private func export(_ times: Range<ProgramInstant>) -> ClipExport {
         ClipExport(
-            run: "a", times: times, frameDuration: 40_000_000, isRecorded: { true }, finished: { _ in })
+            run: "a", times: times, frameDuration: .milliseconds(40), isRecorded: { true }, finished: { _ in })
     }
 
     @Test("An export requests the files of a clip, from the middle of its first frame to the middle of its last")
@@ -167,7 +167,7 @@ struct ClipTests {
         #expect(pieces.map(\.transition?.duration) == [.milliseconds(500), nil])
         #expect(pieces.allSatisfy { $0.audioOffset == .milliseconds(20) && $0.title == "goal" })
         let cut = StitchedClip(
-            export(0..<Self.second), title: nil, ClipPart(id: "x", transition: TransitionRequest(.cut)))
+            export(0..<1_000_000_000), title: nil, ClipPart(id: "x", transition: TransitionRequest(.cut)))
         #expect(ClipStitching.pieces(of: cut, files, in: "d").map(\.transition) == [nil])
     }
 
