@@ -105,7 +105,7 @@ extension SourceFeed {
     package var isBarren: Bool { state.withLock { $0.ended.contains(.video) && $0.frames.isEmpty } }
 
     private func waitForVideo(of index: FrameIndex) {
-        waitForNews { state in
+        waitForData { state in
             let origin = state.origin ?? index
             return index < origin || state.frames.canChoose(for: FrameIndex(index - origin))
                 || state.ended.contains(.video) || isAudioAlone(state) || state.starved == [.video, .audio]
@@ -133,7 +133,7 @@ extension SourceFeed {
     /// the audio is longer than the video, because ``end`` must be known in advance.
     private func waitForAudio(count: Int64) {
         let tail = frameSamples + audioFormat.timeBase.ticks(Self.padding)
-        waitForNews { state in
+        waitForData { state in
             let wanted = hasVideo && state.ended.contains(.video) ? count + tail : count
             return state.audio.end >= state.audio.consumed + wanted || (state.origin == nil && hasVideo)
                 || state.isStalled || state.ended.contains(.audio) || state.starved.contains(.audio) || state.isClosed

@@ -10,7 +10,7 @@ extension SourceFeed {
     func frame(for index: FrameIndex) -> LiveFrames.Choice? {
         if isLive { return liveFrame(for: index) }
         if pacing != .waits { return pacedFrame(for: index) }
-        waitForNews { state in
+        waitForData { state in
             state.frames.canChoose(for: index) || state.ended.contains(.video) || state.starved.contains(.video)
                 || state.isClosed
         }
@@ -79,7 +79,7 @@ extension SourceFeed {
     func audio(from start: SampleIndex, upTo end: SampleIndex) -> AudioBuffer {
         if pacing == .paced || pacing == .rendered { return pacedAudio(count: end - start, at: start.number) }
         if pacing == .waits {
-            waitForNews { state in
+            waitForData { state in
                 state.audio.end >= end.number || state.ended.contains(.audio) || state.starved.contains(.audio)
                     || state.isClosed
             }
@@ -97,7 +97,7 @@ extension SourceFeed {
     /// waits until this is known.
     func hasAudio(beyond end: SampleIndex, moreThan tail: Int64) -> Bool {
         if pacing == .waits {
-            waitForNews { state in
+            waitForData { state in
                 state.audio.end - end.number > tail || state.ended.contains(.audio) || state.starved.contains(.audio)
                     || state.isClosed
             }

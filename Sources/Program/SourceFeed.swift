@@ -75,8 +75,8 @@ package final class SourceFeed: SourceSink {
     let audioFormat: AudioFormat
     private let clock: any MonotonicClock
     let state: Mutex<State>
-    private let room = DispatchSemaphore(value: 0)
-    private let news = DispatchSemaphore(value: 0)
+    private let spaceAvailable = DispatchSemaphore(value: 0)
+    private let dataAvailable = DispatchSemaphore(value: 0)
 
     /// Creates an empty buffer for a program with these formats. If `leads` is true and the source is live, the
     /// program's clock follows this source even while the source is not shown. `standsUnseen` pauses a paced source
@@ -132,7 +132,7 @@ package final class SourceFeed: SourceSink {
             return state.isClosed
         }
         if isClosed { return }
-        _ = room.wait(timeout: .now() + .nanoseconds(Int(timeout.inNanoseconds)))
+        _ = spaceAvailable.wait(timeout: .now() + .nanoseconds(Int(timeout.inNanoseconds)))
     }
 
     package func attach(_ times: any SourceTimes) { state.withLock { $0.live.times = times } }
@@ -251,7 +251,7 @@ package final class SourceFeed: SourceSink {
 
     // MARK: Waiting
 
-    func waitForNews(until isEnough: (borrowing State) -> Bool) {
+    func waitForData(until isEnough: (borrowing State) -> Bool) {
         while true {
             let isDone = state.withLock { state in
                 if isEnough(state) { return true }
@@ -259,20 +259,20 @@ package final class SourceFeed: SourceSink {
                 return false
             }
             if isDone { return }
-            news.wait()
+            dataAvailable.wait()
         }
     }
 
     private func wakeConsumer(_ state: inout State) {
         guard state.isConsumerWaiting else { return }
         state.isConsumerWaiting = false
-        news.signal()
+        dataAvailable.signal()
     }
 
     func wakeProducer(_ state: inout State) {
         guard state.isProducerWaiting else { return }
         state.isProducerWaiting = false
-        room.signal()
+        spaceAvailable.signal()
     }
 }
 
@@ -295,7 +295,7 @@ extension SourceFeed {
                 return (isLive ? !state.live.isEmpty : !state.frames.isEmpty, isOver)
             }
             if hasCome || isOver { return isLive ? waitForLiveFrame(while: isWanted) : firstMoment }
-            _ = news.wait(timeout: .now() + .milliseconds(20))
+            _ = dataAvailable.wait(timeout: .now() + .milliseconds(20))
         }
         return nil
     }
@@ -317,7 +317,7 @@ extension SourceFeed {
             if let moment, isReady || isOver || now >= deadline { return moment }
             if isOver { return state.withLock { !$0.live.isEmpty && !$0.isClosed } ? now : nil }
             if now >= deadline { return now }
-            _ = news.wait(timeout: .now() + .milliseconds(20))
+            _ = dataAvailable.wait(timeout: .now() + .milliseconds(20))
         }
         return nil
     }

@@ -70,7 +70,7 @@ final class BackgroundEncoder: KeyframeRequester {
     private let clock: any MonotonicClock
     private let logger: Logger
     private let state = Mutex(State())
-    private let news = DispatchSemaphore(value: 0)
+    private let dataAvailable = DispatchSemaphore(value: 0)
 
     /// Opens an encoder session whose packets go to `hub`. Blocks until the session is open. Throws ``ChannelFailure``.
     init(
@@ -128,7 +128,7 @@ final class BackgroundEncoder: KeyframeRequester {
     /// Accepts no more input. The input that was accepted before is still encoded.
     func finish() {
         state.withLock { ($0.isOver, $0.isFinished) = (true, true) }
-        news.signal()
+        dataAvailable.signal()
     }
 
     /// Accepts no more input, and drops all input that was not encoded yet. The dropped frames are counted.
@@ -137,7 +137,7 @@ final class BackgroundEncoder: KeyframeRequester {
             state.dropped += state.frames
             (state.isOver, state.isCancelled, state.jobs, state.frames) = (true, true, [], 0)
         }
-        news.signal()
+        dataAvailable.signal()
     }
 
     /// Takes audio. Normally it continues where the audio of the previous call ended; a gap becomes silence.
@@ -146,7 +146,7 @@ final class BackgroundEncoder: KeyframeRequester {
             guard !state.isOver, state.jobs.count < Self.mostJobs else { return }
             state.jobs.append(.audio(audio))
         }
-        news.signal()
+        dataAvailable.signal()
     }
 
     /// Returns the maximum number of waiting frames. Each frame counts with the size of `frame` or of an encoded frame,
@@ -175,7 +175,7 @@ final class BackgroundEncoder: KeyframeRequester {
             state.frames += 1
             state.jobs.append(.frame(taken, resized, index))
         }
-        news.signal()
+        dataAvailable.signal()
     }
 }
 
@@ -252,7 +252,7 @@ extension BackgroundEncoder {
             }
             if let job { return job }
             if isOver { return nil }
-            news.wait()
+            dataAvailable.wait()
         }
     }
 

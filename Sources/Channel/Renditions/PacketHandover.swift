@@ -14,23 +14,23 @@ final class PacketHandover: PacketSink {
     }
 
     private let state = Mutex(State())
-    private let news = DispatchSemaphore(value: 0)
+    private let dataAvailable = DispatchSemaphore(value: 0)
 
     func publish(_ packet: EncodedPacket) {
         state.withLock { $0.packets.append(packet) }
-        news.signal()
+        dataAvailable.signal()
     }
 
     func finish() {
         state.withLock { $0.isOver = true }
-        news.signal()
+        dataAvailable.signal()
     }
 
     /// Publishes the packets to `sink`. Calls `afterEach` after each batch of packets, which can be empty. Returns
     /// after the last packet, when it has also finished `sink`.
     func run(into sink: any PacketSink, afterEach work: () -> Void) {
         while true {
-            news.wait()
+            dataAvailable.wait()
             let (packets, isOver) = state.withLock { state in
                 defer { state.packets.removeAll(keepingCapacity: true) }
                 return (state.packets, state.isOver)

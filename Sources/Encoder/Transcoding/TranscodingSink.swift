@@ -41,7 +41,7 @@ package final class TranscodingSink: PacketSink {
     package let heartbeat = Heartbeat("transcoder")
     private let publisher: Heartbeat?
     private let state = Mutex(State())
-    private let room = DispatchSemaphore(value: 0)
+    private let spaceAvailable = DispatchSemaphore(value: 0)
 
     /// Sends packets of `kind` to `transcoder`, whose output goes to `coded`, and all other packets to `copied`. If the
     /// source `canWait`, the publishing thread is blocked while too many packets wait for the transcoder; `publisher`,
@@ -69,7 +69,7 @@ package final class TranscodingSink: PacketSink {
                 defer { if state.waiting < Self.longestQueue / 2 { state.isBlocked = false } }
                 return state.isBlocked && state.waiting < Self.longestQueue / 2
             }
-            if wakes { room.signal() }
+            if wakes { spaceAvailable.signal() }
         }
     }
 
@@ -101,7 +101,7 @@ package final class TranscodingSink: PacketSink {
             }
             if let isAdmitted { return isAdmitted }
             publisher?.rest()
-            room.wait()
+            spaceAvailable.wait()
             publisher?.beat()
         }
     }
