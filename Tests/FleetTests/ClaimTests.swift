@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Fleet
+import TestSupport
 import Testing
 
 @Suite("Claim")

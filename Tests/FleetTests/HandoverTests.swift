@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Fleet
+import Media
+import TestSupport
 import Testing
 
 @Suite("Planned moves")
 struct HandoverTests {
     private static let frame = Duration.milliseconds(40)
 
-    /// A number of milliseconds, in nanoseconds.
-    private static func ms(_ milliseconds: Int64) -> Int64 { milliseconds * 1_000_000 }
+    /// The moment at which the clock shows a number of milliseconds.
+    private static func ms(_ milliseconds: Int64) -> MonotonicInstant { .zero + .milliseconds(milliseconds) }
 
     private static func successor(_ state: HandoverSuccessor.State) -> FleetEntry {
         FleetEntry(.successor(HandoverSuccessor(host: "b", state: state)), created: 20, modified: 21, lease: 8)

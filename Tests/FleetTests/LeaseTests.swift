@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Fleet
+import Media
+import TestSupport
 import Testing
 
 @Suite("Lease")
 struct LeaseTests {
-    /// A number of milliseconds, in nanoseconds.
-    private static func ms(_ milliseconds: Int64) -> Int64 { milliseconds * 1_000_000 }
+    /// The moment at which the clock shows a number of milliseconds.
+    private static func ms(_ milliseconds: Int64) -> MonotonicInstant { .zero + .milliseconds(milliseconds) }
 
     /// A lease that was asked for at 0, granted at 10 ms, and has three endpoints.
     private static func held(_ loss: Lease.QuorumLoss = .stop) -> Lease {
@@ -126,7 +128,7 @@ struct LeaseTests {
         #expect(extended > 30)
         guard case .ask(let request, _, _)? = lease.handle(.time, at: lease.due ?? 0).last else { return }
         #expect(
-            lease.handle(.answered(request: request, .leaseGone), at: now + Self.ms(1500)).first
+            lease.handle(.answered(request: request, .leaseGone), at: now + .milliseconds(1500)).first
                 == .lost(lease: 7, .gone))
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Fleet
+import Media
 import Synchronization
 
 /// A store in memory for tests that run in real tasks: the model of the simulation behind ``LeaseStore``. Its time moves
@@ -19,7 +20,7 @@ final class MemoryStore: LeaseStore {
 
     private struct State {
         var model = ModelStore()
-        var now: Int64 = 0
+        var now = TrueInstant.zero
         var history: [FleetChange] = []
         var watches: [AsyncStream<[FleetChange]>.Continuation] = []
     }
@@ -60,7 +61,7 @@ final class MemoryStore: LeaseStore {
     /// Lets time pass, and ends leases.
     func pass(_ duration: Duration) {
         state.withLock { state in
-            state.now += duration.components.seconds * 1_000_000_000
+            state.now += duration
             Self.publish(state.model.expire(at: state.now), in: &state)
         }
     }

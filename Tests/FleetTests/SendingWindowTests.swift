@@ -2,20 +2,13 @@
 
 import Fleet
 import Media
-import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Sending window")
 struct SendingWindowTests {
-    /// A clock that a test sets.
-    private final class SetClock: MonotonicClock {
-        let time = Atomic<Int64>(0)
-        var now: Int64 { time.load(ordering: .relaxed) }
-        func sleep(until deadline: Int64) { time.store(deadline, ordering: .relaxed) }
-    }
-
     @Test func `A window is closed at first, open until its end, and not open at its end`() {
-        let clock = SetClock()
+        let clock = ManualClock()
         let window = SendingWindow(clock: clock)
         #expect(!window.isOpen && window.timeLeft == .zero)
         window.open(until: 100)
@@ -35,7 +28,7 @@ struct SendingWindowTests {
         #expect(first > 0 && SuspensionClock().now >= first)
         #expect(SuspensionClock().now >= other)
         let window = SendingWindow()
-        window.open(until: SuspensionClock().now + 3_600_000_000_000)
+        window.open(until: SuspensionClock().now + .seconds(3600))
         #expect(window.isOpen)
     }
 }

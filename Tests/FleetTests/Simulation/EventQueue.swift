@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
+
 /// Events in the order of their times, and of their insertion at the same time. A binary heap.
 struct EventQueue<Event> {
     private struct Item {
-        var time: Int64
+        var time: TrueInstant
         var order: Int
         var event: Event
 
@@ -14,10 +16,10 @@ struct EventQueue<Event> {
     private var inserted = 0
 
     /// The time of the first event.
-    var next: Int64? { items.first?.time }
+    var next: TrueInstant? { items.first?.time }
 
     /// Inserts an event.
-    mutating func insert(_ event: Event, at time: Int64) {
+    mutating func insert(_ event: Event, at time: TrueInstant) {
         inserted += 1
         items.append(Item(time: time, order: inserted, event: event))
         var child = items.count - 1
@@ -28,7 +30,7 @@ struct EventQueue<Event> {
     }
 
     /// Removes the first event, and returns it with its time.
-    mutating func removeFirst() -> (time: Int64, event: Event)? {
+    mutating func removeFirst() -> (time: TrueInstant, event: Event)? {
         guard let first = items.first else { return nil }
         let last = items.removeLast()
         guard !items.isEmpty else { return (first.time, first.event) }

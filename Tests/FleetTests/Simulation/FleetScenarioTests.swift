@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Fleet
+import Media
 import TestSupport
 import Testing
 
@@ -34,7 +35,7 @@ struct FleetScenarioTests {
             fault(&walk)
             #expect(walk.run(until: walk.seconds(15)) == [])
             #expect(walk.channelsOnAir == 9, "RELAY_TEST_SEED=\(seed)")
-            return walk.ledger.gaps.map { $0 / 1_000_000 }
+            return walk.ledger.gaps.map(\.inMilliseconds)
         }.sorted()
     }
 
@@ -72,7 +73,7 @@ struct FleetScenarioTests {
             #expect(walk.run(until: walk.seconds(15)) == [])
             #expect(walk.figures.handovers == moves && walk.figures.failedHandovers == 0)
             #expect(walk.hosts[host].channels == [] && walk.channelsOnAir == 9)
-            gaps += walk.ledger.gaps.map { $0 / 1_000_000 }
+            gaps += walk.ledger.gaps.map(\.inMilliseconds)
         }
         print("planned moves: silent for \(Self.summary(gaps.sorted()))")
         #expect(gaps.max() ?? .max < 100)

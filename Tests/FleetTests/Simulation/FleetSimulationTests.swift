@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Fleet
+import Media
 import TestSupport
 import Testing
 
@@ -17,7 +18,7 @@ struct FleetSimulationTests {
         var walk = FleetWalk(FleetWalk.Shape(hosts: hosts, channels: hosts * random.pick([1, 3, 6])), seed: seed)
         let faults = walk.run(steps: Self.settings.steps)
         #expect(faults == [], "RELAY_TEST_SEED=\(seed) \(walk.figures)")
-        print("seed \(seed): \(hosts) hosts, \(walk.now / 1_000_000_000) s, \(walk.figures)")
+        print("seed \(seed): \(hosts) hosts, \(walk.now.nanoseconds / 1_000_000_000) s, \(walk.figures)")
     }
 
     /// Whether the environment asks for more than the short form.
@@ -63,7 +64,7 @@ struct FleetSimulationTests {
         let asked = (walk.requests["claim"] ?? 0) - claims
         // Most hosts learn that a channel is taken before their wait ends.
         #expect(asked < 5 * lost)
-        let gaps = walk.ledger.gaps.map { $0 / 1_000_000 }
+        let gaps = walk.ledger.gaps.map(\.inMilliseconds)
         print(
             "channels of a host: \(loads.first ?? 0) to \(loads.last ?? 0); requests in rest for a channel and second: "
                 + "\(inRest); claims at the start: \(claims) for \(channels) channels; when a host died: \(asked) for "
@@ -77,7 +78,7 @@ struct FleetSimulationTests {
         let starts = walk.figures.starts
         walk.loseAllServers()
         for second in 21...70 {
-            #expect(walk.run(until: Int64(second) * 1_000_000_000) == [])
+            #expect(walk.run(until: .zero + .seconds(second)) == [])
             #expect(walk.channelsOnAir == 20)
         }
         #expect(walk.figures.starts == starts && walk.figures.leasesLost == 0)

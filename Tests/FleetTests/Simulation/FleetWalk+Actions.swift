@@ -9,7 +9,7 @@ extension FleetWalk {
     static let frameDuration = Duration.milliseconds(40)
 
     /// The frame that the source shows now.
-    private var frame: Int64 { now / Self.frameDuration.inNanoseconds }
+    private var frame: Int64 { now.nanoseconds / Self.frameDuration.inNanoseconds }
 
     /// Carries out an action of a host's member.
     mutating func carryOut(_ action: FleetMember.Action, host: Int) {
@@ -32,7 +32,7 @@ extension FleetWalk {
             hosts[host].ends[channel] = cut
             // Sometimes the program stalls before the agreed frame.
             guard cut > frame, !(isTroubled && chance(50)) else { return }
-            report(channel, .reachedCut, host: host, at: cut * Self.frameDuration.inNanoseconds + 1_000_000)
+            report(channel, .reachedCut, host: host, at: .zero + Self.frameDuration * cut + .milliseconds(1))
         case .silence(let channel): ledger.close(channel, host: host, at: now)
         case .resume(let channel, let until):
             figures.failedHandovers += 1
@@ -41,11 +41,11 @@ extension FleetWalk {
         }
     }
 
-    private mutating func open(_ channel: String, host: Int, until: Int64) {
+    private mutating func open(_ channel: String, host: Int, until: MonotonicInstant) {
         ledger.open(channel, host: host, until: hosts[host].clock.time(until), at: now)
     }
 
-    private mutating func start(_ channel: String, host: Int, until: Int64) {
+    private mutating func start(_ channel: String, host: Int, until: MonotonicInstant) {
         figures.starts += 1
         judgeStart(channel, host: host)
         open(channel, host: host, until: until)
@@ -83,7 +83,7 @@ extension FleetWalk {
     }
 
     private mutating func report(
-        _ channel: String, _ progress: FleetMember.ChannelProgress, host: Int, at time: Int64
+        _ channel: String, _ progress: FleetMember.ChannelProgress, host: Int, at time: TrueInstant
     ) {
         queue.insert(
             .member(host: host, incarnation: hosts[host].incarnation, .channel(channel, progress)), at: time)
@@ -95,7 +95,7 @@ extension FleetWalk {
         hosts[host].process = .running
         hosts[host].incarnation += 1
         hosts[host].member = member(host)
-        (hosts[host].timer, hosts[host].watch, hosts[host].inbox) = (.max, nil, [])
+        (hosts[host].timer, hosts[host].watch, hosts[host].inbox) = (.distantFuture, nil, [])
         deliver(.start, to: host)
     }
 
@@ -115,7 +115,7 @@ extension FleetWalk {
         guard hosts[host].process == .stopped else { return }
         hosts[host].process = .running
         let inbox = hosts[host].inbox
-        (hosts[host].inbox, hosts[host].timer) = ([], .max)
+        (hosts[host].inbox, hosts[host].timer) = ([], .distantFuture)
         // Events and the timer come in any order.
         if chance(500) { deliver(.time, to: host) }
         for event in inbox { deliver(event, to: host) }

@@ -7,7 +7,7 @@ import TestSupport
 // What happens between hosts and the store.
 extension FleetWalk {
     /// When a message that leaves now arrives; nil if it is lost.
-    private mutating func arrival() -> Int64? {
+    private mutating func arrival() -> TrueInstant? {
         guard isTroubled else { return milliseconds(1...8) }
         if chance(20) { return nil }
         return chance(40) ? milliseconds(100...6000) : milliseconds(1...40)
@@ -39,7 +39,7 @@ extension FleetWalk {
             // A follower of etcd keeps the request until there is a leader.
             queue.insert(
                 .request(host: host, incarnation: incarnation, number: number, request, server: server),
-                at: now + 100_000_000)
+                at: now + .milliseconds(100))
             return
         } else if servers.states[server] != .dead {
             return
@@ -104,7 +104,7 @@ extension FleetWalk {
         guard !isExpirySet, let next = store.nextExpiry else { return }
         isExpirySet = true
         let late = chance(500) ? 0 : Int64.random(in: 0...500_000_000, using: &random)
-        queue.insert(.expiry, at: max(next, now + 1_000_000) + late)
+        queue.insert(.expiry, at: max(next, now + .milliseconds(1)) + .nanoseconds(late))
     }
 
     /// Ends the leader's work. It is dead, or hangs, or still takes itself for the leader.
@@ -117,7 +117,7 @@ extension FleetWalk {
         case 1: servers.states[leader] = .hung
         default:
             servers.states[leader] = .hung
-            servers.stale = (leader, elected + Int64.random(in: 0...900_000_000, using: &random))
+            servers.stale = (leader, elected + .nanoseconds(Int64.random(in: 0...900_000_000, using: &random)))
         }
         endWatches(of: leader)
         queue.insert(.elected, at: elected)

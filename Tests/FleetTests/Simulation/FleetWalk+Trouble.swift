@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Fleet
+import Media
 import TestSupport
 
 // Times of trouble and of calm.
@@ -8,7 +9,7 @@ extension FleetWalk {
     /// How long a calm lasts before everything is judged: a host starts again in at most 20 s after a kill, but all hosts
     /// start at once when the calm begins; a lease ends after 5 s, a broken watch is noticed after 3 s, a host that is
     /// drained waits 10 s longer, and one on which a channel failed several times 16 s.
-    static let settling: Int64 = 35_000_000_000
+    static let settling = Duration.seconds(35)
 
     /// Whether the present calm has lasted so long that nothing may be lost any more.
     var isSettled: Bool { !isTroubled && now > calmSince + Self.settling }
@@ -32,8 +33,8 @@ extension FleetWalk {
         }
         // The operator leaves some requests to drain and to move as they are.
         if chance(500) { for host in hosts.indices { write(FleetKey(.drain, "host-\(host)"), nil) } }
-        queue.insert(.check, at: now + Self.settling + 1)
-        queue.insert(.trouble, at: now + Self.settling + 12_000_000_000)
+        queue.insert(.check, at: now + Self.settling + .nanoseconds(1))
+        queue.insert(.trouble, at: now + Self.settling + .seconds(12))
     }
 
     /// Lets something happen.

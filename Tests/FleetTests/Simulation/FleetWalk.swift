@@ -24,7 +24,7 @@ struct FleetWalk {
 
     let shape: Shape
     var random: SeededRandom
-    var now: Int64 = 0
+    var now = TrueInstant.zero
     var queue = EventQueue<WalkEvent>()
     var store = ModelStore()
     var history: [FleetChange] = []
@@ -40,7 +40,7 @@ struct FleetWalk {
     /// The number of events since the time last changed.
     private var eventsNow = 0
     /// When the present calm began.
-    var calmSince: Int64 = 0
+    var calmSince = TrueInstant.zero
     /// The host that last held each channel, and why it stopped; nil while it has not said so.
     var lastHolder: [String: Int] = [:]
     var lastStop: [String: FleetMember.StopCause] = [:]
@@ -57,7 +57,8 @@ struct FleetWalk {
         for name in channelNames { write(FleetKey(.channel, name), .demand(demand())) }
         for index in 0..<shape.hosts {
             let clock = SimulatedClock(
-                start: .random(in: -3_600_000_000_000...3_600_000_000_000, using: &random),
+                start: MonotonicInstant(
+                    nanoseconds: .random(in: -3_600_000_000_000...3_600_000_000_000, using: &random)),
                 deviation: .random(in: -500...500, using: &random))
             hosts.append(SimulatedHost(member: member(index), clock: clock))
             queue.insert(.boot(host: index), at: milliseconds(0...1000))
@@ -82,7 +83,7 @@ struct FleetWalk {
     }
 
     /// Plays until the true time `end`, or until a fault.
-    mutating func run(until end: Int64) -> [String] {
+    mutating func run(until end: TrueInstant) -> [String] {
         while let next = queue.next, next <= end, step() {}
         return faults + ledger.faults
     }
@@ -91,7 +92,7 @@ struct FleetWalk {
     private mutating func step() -> Bool {
         guard let (time, event) = queue.removeFirst() else { return false }
         eventsNow = time == now ? eventsNow + 1 : 0
-        if eventsNow > 5000 { faults.append("a host asks for the time \(now) again and again") }
+        if eventsNow > 5000 { faults.append("a host asks for the time \(now.nanoseconds) again and again") }
         now = time
         figures.steps += 1
         play(event)
@@ -108,7 +109,7 @@ struct FleetWalk {
             if hosts[host].incarnation == incarnation { deliver(event, to: host) }
         case .timer(let host, let incarnation):
             guard hosts[host].incarnation == incarnation, hosts[host].timer <= now else { return }
-            hosts[host].timer = .max
+            hosts[host].timer = .distantFuture
             deliver(.time, to: host)
         case .expiry: expire()
         case .elected: elect()
@@ -140,7 +141,7 @@ struct FleetWalk {
     /// Sets the host's timer. A timer fires a little late.
     private mutating func setTimer(of host: Int) {
         guard let due = hosts[host].member.due else { return }
-        let time = max(now, hosts[host].clock.time(due)) + (isTroubled ? milliseconds(0...30) - now : 0)
+        let time = max(now, hosts[host].clock.time(due)) + (isTroubled ? milliseconds(0...30) - now : .zero)
         guard time < hosts[host].timer else { return }
         hosts[host].timer = time
         queue.insert(.timer(host: host, incarnation: hosts[host].incarnation), at: time)
@@ -166,12 +167,14 @@ struct FleetWalk {
     }
 
     /// A time in this many milliseconds from now, at random.
-    mutating func milliseconds(_ range: ClosedRange<Int64>) -> Int64 {
-        now + Int64.random(in: range.lowerBound * 1_000_000...range.upperBound * 1_000_000, using: &random)
+    mutating func milliseconds(_ range: ClosedRange<Int64>) -> TrueInstant {
+        now
+            + .nanoseconds(
+                Int64.random(in: range.lowerBound * 1_000_000...range.upperBound * 1_000_000, using: &random))
     }
 
     /// A time in this many seconds from now.
-    func seconds(_ seconds: Int64) -> Int64 { now + seconds * 1_000_000_000 }
+    func seconds(_ seconds: Int64) -> TrueInstant { now + .seconds(seconds) }
 
     /// Whether something happens that has this chance, in thousandths.
     mutating func chance(_ thousandths: Int) -> Bool { Int.random(in: 0..<1000, using: &random) < thousandths }

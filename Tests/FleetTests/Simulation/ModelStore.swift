@@ -4,11 +4,11 @@ import Fleet
 import Media
 
 /// A model of the fleet's store: revisions, leases and transactions as etcd has them, in memory and without time of its
-/// own. Times are true nanoseconds.
+/// own.
 struct ModelStore {
     private struct Lease {
-        var expires: Int64
-        var ttl: Int64
+        var expires: TrueInstant
+        var ttl: Duration
     }
 
     private(set) var revision: Int64 = 1
@@ -19,24 +19,24 @@ struct ModelStore {
     var clockDeviation: Int64 = 0
 
     /// When the next lease ends.
-    var nextExpiry: Int64? { leases.values.lazy.map(\.expires).min() }
+    var nextExpiry: TrueInstant? { leases.values.lazy.map(\.expires).min() }
 
     /// Whether the store has this lease.
     func has(lease: Int64) -> Bool { leases[lease] != nil }
 
     /// Carries out a request, and returns its answer and what it changed.
-    mutating func answer(to request: StoreRequest, at now: Int64) -> (answer: StoreAnswer, changes: [FleetChange]) {
+    mutating func answer(to request: StoreRequest, at now: TrueInstant) -> (answer: StoreAnswer, changes: [FleetChange])
+    {
         switch request {
         case .grant(let ttl):
             lastLease += 1
-            let time = ttl.inNanoseconds
-            leases[lastLease] = Lease(expires: now + onClock(time), ttl: time)
+            leases[lastLease] = Lease(expires: now + onClock(ttl), ttl: ttl)
             return (.granted(lease: lastLease, ttl: ttl), [])
         case .keepAlive(let number):
             guard let lease = leases[number] else { return (.leaseGone, []) }
             let expires = now + onClock(lease.ttl)
             leases[number]?.expires = expires
-            return (.alive(ttl: .nanoseconds(lease.ttl)), [])
+            return (.alive(ttl: lease.ttl), [])
         case .revoke(let number):
             guard leases.removeValue(forKey: number) != nil else { return (.leaseGone, []) }
             let changes = deleteEntries(of: [number])
@@ -49,7 +49,7 @@ struct ModelStore {
     }
 
     /// Ends the leases whose time is over, and returns what that deletes.
-    mutating func expire(at now: Int64) -> [FleetChange] {
+    mutating func expire(at now: TrueInstant) -> [FleetChange] {
         let ended = leases.filter { $0.value.expires <= now }.map(\.key)
         guard !ended.isEmpty else { return [] }
         for lease in ended { leases[lease] = nil }
@@ -57,7 +57,7 @@ struct ModelStore {
     }
 
     /// Gives every lease its whole time again, as a leader of etcd does when it is elected.
-    mutating func elect(at now: Int64) {
+    mutating func elect(at now: TrueInstant) {
         leases = leases.mapValues { Lease(expires: now + onClock($0.ttl), ttl: $0.ttl) }
     }
 
@@ -72,7 +72,9 @@ struct ModelStore {
         ])
     }
 
-    private func onClock(_ time: Int64) -> Int64 { time - time * clockDeviation / 1_000_000 }
+    private func onClock(_ time: Duration) -> Duration {
+        time - .nanoseconds(time.inNanoseconds * clockDeviation / 1_000_000)
+    }
 
     private mutating func deleteEntries(of ended: [Int64]) -> [FleetChange] {
         let keys = entries.filter { entry in entry.value.lease.map(ended.contains) == true }.map(\.key)

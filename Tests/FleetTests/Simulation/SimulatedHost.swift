@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Fleet
+import Media
 
 /// A host in the simulation: a member, its clock, and what is around it.
 struct SimulatedHost {
@@ -24,9 +25,9 @@ struct SimulatedHost {
     /// The server to which the present watch is connected; nil without a watch.
     var watch: Int?
     /// When the last change was delivered. A watch keeps the order.
-    var watchTime: Int64 = 0
+    var watchTime = TrueInstant.zero
     /// The time of the timer that is set.
-    var timer = Int64.max
+    var timer = TrueInstant.distantFuture
     /// The frames at which prepared channels begin, and before which channels end.
     var begins: [String: Int64] = [:]
     var ends: [String: Int64] = [:]
@@ -47,7 +48,7 @@ struct SimulatedServers {
     var states: [State] = [.up, .up, .up]
     var leader: Int? = 0
     /// A server that still takes itself for the leader, and until when.
-    var stale: (server: Int, until: Int64)?
+    var stale: (server: Int, until: TrueInstant)?
 
     /// Whether `server` can answer any request.
     func answers(_ server: Int) -> Bool { states[server] == .up && leader != nil }
