@@ -4,7 +4,7 @@ package import Archive
 internal import Dispatch
 internal import Glibc
 package import Logging
-internal import Media
+package import Media
 package import Segmenter
 internal import Synchronization
 
@@ -19,7 +19,7 @@ internal import Synchronization
 /// let catalogue = Catalogue(directory: directory, channel: "studio", logger: logger)
 /// catalogue.start()
 /// configuration.observers.append(catalogue)
-/// catalogue.noteEvent("input", "input 2 is on air")
+/// catalogue.noteEvent(.input, "input 2 is on air")
 /// catalogue.finish { print("the catalogue is complete") }
 /// ```
 package final class Catalogue: RecordingObserver, RetentionVeto {
@@ -118,8 +118,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     package func segmentDeleted(fileName: String) { note(.deleted(fileName, wallClock())) }
 
     /// Adds an event of the channel. `text` must contain no secrets. Returns at once.
-    package func noteEvent(_ kind: String, _ text: String) {
-        note(.event(CatalogueEvent(channel: channel, at: wallClock(), kind: kind, text: text)))
+    package func noteEvent(_ kind: EventKind, _ text: String) {
+        note(.event(CatalogueEvent(channel: channel, at: wallClock(), kind: kind.rawValue, text: text)))
     }
 
     /// Adds the event that a scene went on air. Returns at once.

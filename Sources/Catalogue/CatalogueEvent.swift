@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Archive
+internal import Media
 
 /// An event that happened to a channel while it was recorded, and that caused no gap, as a row of the catalogue.
 package struct CatalogueEvent: Sendable, Codable, Equatable {
     /// The kind of a mark; the event's text is the text of the mark.
-    package static let marker = "marker"
+    package static let marker = EventKind.marker.rawValue
 
     /// The channel to which the event happened.
     package var channel: String
     /// When the event happened: milliseconds since 1970-01-01T00:00:00Z.
     package var start: Int64
-    /// The kind of event, such as `input` if another input went on air, ``marker``, or ``SceneEvent/kind``.
+    /// The kind of event: the name of an ``EventKind``, such as `input` if another input went on air, or
+    /// ``SceneEvent/kind``.
     package var kind: String
     /// What happened, without secrets.
     package var text: String

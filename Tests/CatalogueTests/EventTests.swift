@@ -3,6 +3,8 @@
 import Archive
 import Foundation
 import GRDB
+import Media
+import TestSupport
 import Testing
 
 @testable import Catalogue
@@ -51,6 +53,20 @@ struct EventTests {
         let kinds = Dictionary(grouping: try store.events(), by: \.kind)
         #expect(kinds.mapValues(\.count) == ["marker": 1, "input": Int(most), SceneEvent.kind: Int(most) + 1])
         #expect(kinds["input"]?.first?.text == "1")
+    }
+
+    @Test("Reported events are stored with their time, in their order, under the names of their kinds")
+    func reported() throws {
+        let temporary = try TemporaryDirectory()
+        let catalogue = Catalogue(
+            directory: try RecordDirectory.prepare(temporary.path), channel: "relay",
+            wallClock: { UTCTime(milliseconds: 7000) }, logger: quiet)
+        for kind in [EventKind.input, .marker, .operator] { catalogue.noteEvent(kind, "of \(kind)") }
+        catalogue.waitUntilIdle()
+        let events = try CatalogueStore(reading: temporary.path).events()
+        #expect(events.map(\.kind) == ["input", "marker", "operator"] && events[1].kind == CatalogueEvent.marker)
+        #expect(events.map(\.text) == ["of input", "of marker", "of operator"])
+        #expect(events.allSatisfy { $0.start == 7000 && $0.channel == "relay" })
     }
 
     @Test("A scene event is stored as JSON, whatever characters its name contains, and displayed as plain text")

@@ -2,6 +2,7 @@
 
 import Foundation
 import GRDB
+import Media
 import TestSupport
 import Testing
 
@@ -183,7 +184,7 @@ struct UploadLedgerTests {
         catalogue.noteUploaded(file("a.mp4"), to: "archive:")
         catalogue.waitUntilIdle()
         try mount("second")
-        catalogue.noteEvent("input", "input 2 is on air")
+        catalogue.noteEvent(.input, "input 2 is on air")
         catalogue.waitUntilIdle()
         let second = try CatalogueStore(reading: temporary.path("second"))
         #expect(try second.events().map(\.text) == ["input 2 is on air"])
