@@ -324,7 +324,7 @@ extension HLSWriter {
         segments += 1
         let first = playlist.mediaSequence
         let left = playlist.append(entry, limit: options.listSize)
-        playlist.add(marks.take(before: isLast ? .max : entry.date + duration.inNanoseconds / 1_000_000, by: dating))
+        playlist.add(marks.take(before: isLast ? .max : entry.date + duration.inMilliseconds, by: dating))
         try writePlaylist()
         frames += pendingFrames
         pendingFrames = 0

@@ -33,7 +33,7 @@ struct RecordingOutlook {
     /// it, or if that time is after the year 9999.
     func expiry(of row: CatalogueSegment) -> Int64? {
         guard let rules, let limit = rules.maximumAge else { return nil }
-        let age = max(limit, rules.minimumAge).inNanoseconds / 1_000_000
+        let age = max(limit, rules.minimumAge).inMilliseconds
         let (time, overflow) = (row.start + row.duration / 1_000_000).addingReportingOverflow(age)
         return overflow || time > Self.latest ? nil : time
     }

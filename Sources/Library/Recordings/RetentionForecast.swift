@@ -33,7 +33,7 @@ struct RetentionForecast {
     /// passed in the order in which they are deleted.
     mutating func time(ofNext bytes: Int64, end: Int64, expiry: Int64?) -> Int64? {
         defer { freed += bytes }
-        let (oldEnough, overflow) = end.addingReportingOverflow(max(0, rules.minimumAge.inNanoseconds / 1_000_000))
+        let (oldEnough, overflow) = end.addingReportingOverflow(max(0, rules.minimumAge.inMilliseconds))
         let full = overflow ? nil : timeOfFullRoom.map { max($0, oldEnough) }
         return [full, expiry].compactMap { $0 }.filter { $0 <= Self.latest }.min()
     }
