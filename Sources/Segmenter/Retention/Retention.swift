@@ -14,7 +14,7 @@ internal import Synchronization
 /// files that the recorder reported, and a bounded number of others in turn (``SegmentInventory``). So a look costs the
 /// same in an archive of 50,000 files as in one of 500.
 package final class Retention: RecordingObserver {
-    struct State {
+    private struct State {
         var policy: RetentionPolicy
         var status = RetentionStatus()
         var nextSweep = MonotonicInstant.distantPast
@@ -52,7 +52,7 @@ package final class Retention: RecordingObserver {
         var isForgetful = false
     }
 
-    let directory: RecordDirectory
+    private let directory: RecordDirectory
     private let channel: String
     private let vetoes: [any RetentionVeto]
     private let observers: [any RecordingObserver]
@@ -62,11 +62,11 @@ package final class Retention: RecordingObserver {
     private let isConfirmed: @Sendable (UTCTime) -> Bool
     private let newestRow: @Sendable () -> UTCTime?
     private let logger: Logger
-    let startLimit: Duration
+    private let startLimit: Duration
     private let leastFreeOf: (@Sendable (_ capacity: Int64) -> Int64)?
-    let queue: DispatchQueue
+    private let queue: DispatchQueue
     private let timer = SecondTimer()
-    let state: Mutex<State>
+    private let state: Mutex<State>
 
     private static let sweepInterval: Duration = .seconds(60)
     /// After this time, files that could not be deleted are tried again.
@@ -134,7 +134,7 @@ package final class Retention: RecordingObserver {
     package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
     /// Returns the files of the channel, the clocks and `space`, as the policy needs them.
-    func look(_ space: DiskSpace? = nil) throws(FileFailure) -> RetentionPolicy.Look {
+    private func look(_ space: DiskSpace? = nil) throws(FileFailure) -> RetentionPolicy.Look {
         recall()
         let before = state.withLock { $0.own }
         let segments = try segments()
@@ -164,7 +164,7 @@ package final class Retention: RecordingObserver {
     }
 
     /// Whether all vetoes allow the finished file `fileName` to be deleted.
-    func mayDelete(_ fileName: String) -> Bool { vetoes.allSatisfy { $0.mayDelete(fileName) } }
+    private func mayDelete(_ fileName: String) -> Bool { vetoes.allSatisfy { $0.mayDelete(fileName) } }
 
     /// Returns the files of the channel, including those with names of earlier templates.
     private func segments() throws(FileFailure) -> [StoredSegment] {
@@ -363,4 +363,65 @@ package final class Retention: RecordingObserver {
 
     /// A snapshot for status and metrics.
     package var status: RetentionStatus { state.withLock { $0.status } }
+}
+
+// MARK: Room
+
+/// The space that retention makes for a recording that begins.
+extension Retention {
+    /// Deletes at once what the rules require, and computes ``room``: the amount that can be deleted during a recording
+    /// of `budget`. The start of the recording waits only for a limited time. If the deletion takes longer, it
+    /// continues while the program runs; files that are not deleted yet count as files that can be deleted. Waits until
+    /// the directory was read and the vetoes have answered. Does nothing if the deletion of an earlier call still
+    /// continues. Must not be called on retention's queue.
+    package func makeRoom(for budget: StorageBudget) {
+        let isUnderWay = state.withLock { state in
+            defer { state.isMakingRoom = true }
+            return state.isMakingRoom
+        }
+        if !isUnderWay {
+            let deadline = DispatchTime.now() + .nanoseconds(Int(clamping: startLimit.inNanoseconds))
+            let look = DispatchWorkItem(qos: .userInitiated, flags: .enforceQoS) { self.updateRoom(budget) }
+            let deletion = DispatchWorkItem(qos: .userInitiated, flags: .enforceQoS) { self.deleteDue(budget) }
+            queue.async(execute: look)
+            queue.async(execute: deletion)
+            // The amount that can be deleted must be known, however long that takes. The deletion itself need not be
+            // finished.
+            look.wait()
+            _ = deletion.wait(timeout: deadline)
+        }
+    }
+
+    /// Bytes of the files that can still be deleted during the recording for which ``makeRoom(for:)`` was last called;
+    /// 0 before its first call. The file that is being deleted is not included. So a caller that measures free space
+    /// first and then reads this number never counts that file twice.
+    package var room: Int64 { state.withLock { $0.room ?? 0 } }
+
+    private func updateRoom(_ budget: StorageBudget) {
+        let room = deletable(budget)
+        state.withLock { $0.room = room }
+    }
+
+    /// Deletes all files that are due.
+    private func deleteDue(_ budget: StorageBudget) {
+        var before: Int
+        repeat {
+            before = triedFiles
+            state.withLock { $0.nextSweep = .distantPast }
+            check()
+        } while triedFiles > before && !state.withLock { $0.isStopped }
+        updateRoom(budget)
+        state.withLock { $0.isMakingRoom = false }
+    }
+
+    /// The number of files that were deleted or could not be deleted.
+    private var triedFiles: Int { state.withLock { $0.status.deletedFiles + $0.undeletable.count } }
+
+    private func deletable(_ budget: StorageBudget) -> Int64 {
+        guard (try? directory.checkMount()) != nil, let look = try? look() else { return 0 }
+        var (policy, answers) = state.withLock { ($0.policy, $0.answers) }
+        let bytes = policy.deletable(look, during: budget) { answers.renew($0.fileName, mayDelete) }
+        state.withLock { [policy, answers] state in (state.policy, state.answers) = (policy, answers) }
+        return bytes
+    }
 }
