@@ -3,7 +3,7 @@
 internal import Encoder
 internal import FanOut
 internal import Logging
-internal import Media
+package import Media
 internal import Program
 
 extension Channel {
