@@ -59,7 +59,7 @@ package final class IdleRetention: Sendable {
     private let isBusy: @Sendable () -> Bool
     private let logger: Logger
     private let queue: DispatchQueue
-    private let timer = Mutex<(any DispatchSourceTimer)?>(nil)
+    private let timer = SecondTimer()
     private let state = Mutex(State())
 
     /// Creates the retention of `channel`. `isBusy` returns whether a recording of the channel is active or wanted; it
@@ -74,31 +74,14 @@ package final class IdleRetention: Sendable {
         queue = DispatchQueue(label: "relay.retention.idle.\(SegmentName.safe(channel))", qos: .background)
     }
 
-    deinit { endTimer() }
-
     /// From now on, checks each second whether the channel is recorded. Returns at once.
-    package func start() {
-        timer.withLock { timer in
-            let next = DispatchSource.makeTimerSource(queue: queue)
-            next.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(200))
-            next.setEventHandler { [weak self] in self?.look() }
-            next.activate()
-            timer = next
-        }
-    }
+    package func start() { timer.start(on: queue, leeway: .milliseconds(200)) { [weak self] in self?.look() } }
 
     /// Ends the retention. If files are just being checked and deleted, it ends after that. Returns at once.
     package func stop() {
-        endTimer()
+        timer.stop()
         state.withLock { $0.isStopped = true }
         queue.async { self.release() }
-    }
-
-    private func endTimer() {
-        timer.withLock { timer in
-            timer?.cancel()
-            timer = nil
-        }
     }
 
     /// Deletes files by the rules of `recording` from now on; nil deletes nothing. Returns at once.
