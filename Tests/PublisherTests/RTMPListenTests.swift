@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import FanOut
 import Glibc
 import Media
@@ -51,8 +52,10 @@ import Testing
         url.port = 0
         offer = try RTMPOffer(url, server: RTMPServer())
         attempt = RTMPListenAttempt(
-            offer: offer, name: "players", pool: RTMPWriterPool(), packets: packets, stream: stream
-        ) { [events] in events.note($0) }
+            offer: offer, pool: RTMPWriterPool(), stream: stream,
+            context: AttemptContext(
+                on: DispatchQueue(label: "players"), packets: packets, description: Samples.description,
+                report: { [events] in events.note($0) }))
         stream.begin(Samples.description, keyframes: NoKeyframes())
     }
 

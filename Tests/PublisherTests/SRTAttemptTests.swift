@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import FanOut
 import Media
 import SRT
@@ -17,9 +18,11 @@ import Testing
 
         init(_ address: String) throws {
             attempt = SRTListenAttempt(
-                url: try SRTURL(address), name: "listener", packets: packets,
-                description: TransportStreamTests.description(FrameRate(30)),
-                report: { [events] in events.note($0) })
+                url: try SRTURL(address),
+                context: AttemptContext(
+                    on: DispatchQueue(label: "listener"), packets: packets,
+                    description: TransportStreamTests.description(FrameRate(30)),
+                    report: { [events] in events.note($0) }))
         }
     }
 
@@ -30,9 +33,11 @@ import Testing
 
         init(_ address: String) throws {
             attempt = SRTCallAttempt(
-                url: try SRTURL(address), name: "caller", packets: packets,
-                description: TransportStreamTests.description(FrameRate(30)),
-                report: { [events] in events.note($0) })
+                url: try SRTURL(address),
+                context: AttemptContext(
+                    on: DispatchQueue(label: "caller"), packets: packets,
+                    description: TransportStreamTests.description(FrameRate(30)),
+                    report: { [events] in events.note($0) }))
         }
 
         func goLive() {

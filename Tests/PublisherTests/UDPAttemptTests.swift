@@ -15,9 +15,11 @@ import Testing
 
     private func attempt(port: UInt16, clock: any MonotonicClock = SystemClock()) throws -> UDPAttempt {
         UDPAttempt(
-            url: try UDPURL("udp://127.0.0.1:\(port)"), name: "test", packets: packets,
-            description: TransportStreamTests.description(FrameRate(30)), clock: clock,
-            report: { [events] in events.note($0) })
+            url: try UDPURL("udp://127.0.0.1:\(port)"),
+            context: AttemptContext(
+                on: DispatchQueue(label: "test"), packets: packets,
+                description: TransportStreamTests.description(FrameRate(30)), clock: clock,
+                report: { [events] in events.note($0) }))
     }
 
     private func push(_ frames: Range<Int64>) {

@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// A file system may block the attempt's queue forever. A deadline then reports the failure, and no other thread waits
 /// for the queue.
-actor HLSAttempt: EndingAttempt, PacketServer {
+actor HLSAttempt: ServingAttempt {
     private struct Shared {
         var isAccepted = false
         var progress = AttemptProgress()
@@ -29,30 +29,17 @@ actor HLSAttempt: EndingAttempt, PacketServer {
 
     private let location: HLSLocation
     private let options: HLSOptions
-    nonisolated let executor: QueueExecutor
-    private let packets: PacketQueue
-    private let streams: StreamDescription
-    let report: AttemptReport
-    private let clock: any MonotonicClock
+    nonisolated let context: AttemptContext
     private let shared = Mutex(Shared())
-    private let wakes = WakeFlag()
 
     private var phase = Phase.idle
     private var writer: HLSWriter?
     private var endReason = EndReason.interrupted
 
-    init(
-        location: HLSLocation, options: HLSOptions, queue: DispatchQueue, packets: PacketQueue,
-        description: StreamDescription, clock: any MonotonicClock = SystemClock(),
-        report: @escaping @Sendable (AttemptEvent) -> Void
-    ) {
+    init(location: HLSLocation, options: HLSOptions, context: consuming AttemptContext) {
         self.location = location
         self.options = options
-        executor = QueueExecutor(queue)
-        self.clock = clock
-        self.packets = packets
-        self.report = AttemptReport(clock: clock, report)
-        streams = description
+        self.context = context
     }
 
     nonisolated var progress: AttemptProgress { shared.withLock { $0.progress } }
@@ -68,15 +55,9 @@ actor HLSAttempt: EndingAttempt, PacketServer {
 
     nonisolated func goLive() { post { $0.enter(.live, from: .open) } }
 
-    nonisolated var server: any PacketServer { self }
-
     nonisolated func wake() {
         if isStuck { return endIfStuck() }
-        guard wakes.raise() else { return }
-        post { attempt in
-            attempt.wakes.lower()
-            attempt.service()
-        }
+        serveSoon()
     }
 
     nonisolated func drain(until deadline: MonotonicInstant, reason: EndReason) {
@@ -89,7 +70,7 @@ actor HLSAttempt: EndingAttempt, PacketServer {
 }
 
 extension HLSAttempt {
-    private func begin() {
+    func begin() {
         guard phase == .idle, !report.isOver else { return }
         do throws(OutputFailure) {
             writer = try HLSWriter(location.path, options, streams)
@@ -104,10 +85,10 @@ extension HLSAttempt {
     private func enter(_ next: Phase, from last: Phase) {
         guard phase == last else { return }
         phase = next
-        service()
+        serve()
     }
 
-    private func service() {
+    func serve() {
         guard phase == .live || phase == .draining, let writer else { return }
         defer { shared.withLock { $0.busySince = nil } }
         do throws(OutputFailure) {

@@ -43,8 +43,7 @@ package struct HLSTarget: OutputTarget {
     package func makeAttempt(
         queue packets: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {
-        HLSAttempt(
-            location: location, options: options, queue: queue, packets: packets, description: description,
-            report: report)
+        let context = AttemptContext(on: queue, packets: packets, description: description, report: report)
+        return HLSAttempt(location: location, options: options, context: context)
     }
 }

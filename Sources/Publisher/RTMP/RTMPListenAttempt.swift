@@ -11,21 +11,17 @@ internal import Synchronization
 /// Each player is a consumer of the program's packets, with its own queue and connection, so a slow player does not
 /// delay the others. A player begins with the current GOP. The packets in the output's own queue are discarded: that
 /// queue only shows that the program is running.
-actor RTMPListenAttempt: EndingAttempt, PacketServer {
+actor RTMPListenAttempt: ServingAttempt {
     private enum Phase { case idle, listening, live, draining, closed }
 
     /// How often relay checks whether players' queues have dropped packets.
     private static let dropsInterval = Duration.seconds(1)
 
     private let offer: RTMPOffer
-    private let packets: PacketQueue
     private let stream: PacketStream
     private let pool: RTMPWriterPool
-    private let clock: any MonotonicClock
-    let report: AttemptReport
+    nonisolated let context: AttemptContext
     private let totals = ReceiverTotals(.players)
-    private let wakes = WakeFlag()
-    nonisolated let executor: QueueExecutor
 
     private var phase = Phase.idle
     private var seats: [RTMPPlayerOutput] = []
@@ -36,35 +32,17 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
     /// Whether a player needed a keyframe when this was last reported.
     private var needsKeyframe = false
 
-    init(
-        offer: RTMPOffer, name: String, pool: RTMPWriterPool, packets: PacketQueue, stream: PacketStream,
-        clock: any MonotonicClock = SystemClock(), report: @escaping @Sendable (AttemptEvent) -> Void
-    ) {
+    init(offer: RTMPOffer, pool: RTMPWriterPool, stream: PacketStream, context: consuming AttemptContext) {
         self.offer = offer
         self.pool = pool
-        self.packets = packets
         self.stream = stream
-        self.clock = clock
-        self.report = AttemptReport(clock: clock, report)
-        executor = QueueExecutor(DispatchQueue(label: "relay.players.\(name)", qos: .userInitiated))
+        self.context = context
     }
-
-    nonisolated func start() { post { $0.listen() } }
 
     nonisolated func goLive() {
         post { attempt in
             attempt.mayServe = true
-            attempt.empty()
-        }
-    }
-
-    nonisolated var server: any PacketServer { self }
-
-    nonisolated func wake() {
-        guard wakes.raise() else { return }
-        post { attempt in
-            attempt.wakes.lower()
-            if attempt.mayServe { attempt.empty() }
+            attempt.serve()
         }
     }
 
@@ -73,7 +51,8 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
     nonisolated var progress: AttemptProgress { totals.progress }
 
     /// Discards the packets in the output's queue. The players get their packets directly from the program's stream.
-    private func empty() {
+    func serve() {
+        guard mayServe else { return }
         while packets.pop() != nil {}
         reportKeyframeNeed()
     }
@@ -96,7 +75,7 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
 // MARK: Adding and removing players
 
 extension RTMPListenAttempt {
-    private func listen() {
+    func begin() {
         guard phase == .idle, !report.isOver else { return }
         do throws(OutputFailure) {
             try offer.open()

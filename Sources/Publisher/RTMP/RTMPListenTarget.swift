@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Dispatch
 package import FanOut
 package import Media
 internal import RTMP
@@ -40,6 +41,10 @@ package struct RTMPListenTarget: OutputTarget {
     package func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {
-        RTMPListenAttempt(offer: offer, name: name, pool: pool, packets: queue, stream: stream, report: report)
+        let context = AttemptContext(
+            on: DispatchQueue(label: "relay.players.\(name)", qos: .userInitiated), packets: queue,
+            description: description,
+            report: report)
+        return RTMPListenAttempt(offer: offer, pool: pool, stream: stream, context: context)
     }
 }

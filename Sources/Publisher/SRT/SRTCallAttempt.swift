@@ -9,16 +9,12 @@ internal import SRT
 internal import Synchronization
 
 /// One attempt to connect to an SRT receiver, as caller or in rendezvous mode, and to send the program to it.
-actor SRTCallAttempt: EndingAttempt, PacketServer {
+actor SRTCallAttempt: EndingAttempt {
     private enum Phase { case idle, resolving, calling, connected, closed }
 
     private let url: SRTURL
-    private let packets: PacketQueue
-    private let streams: StreamDescription
-    private let clock: any MonotonicClock
-    let report: AttemptReport
+    nonisolated let context: AttemptContext
     private let session = Mutex<SRTSession?>(nil)
-    nonisolated let executor: QueueExecutor
 
     private var phase = Phase.idle
     private var socket: SRTSocket?
@@ -29,25 +25,14 @@ actor SRTCallAttempt: EndingAttempt, PacketServer {
     /// any more.
     private var lastDeadline = MonotonicInstant.distantPast
 
-    init(
-        url: SRTURL, name: String, packets: PacketQueue, description: StreamDescription,
-        clock: any MonotonicClock = SystemClock(), report: @escaping @Sendable (AttemptEvent) -> Void
-    ) {
+    init(url: SRTURL, context: consuming AttemptContext) {
         self.url = url
-        self.packets = packets
-        self.clock = clock
-        self.report = AttemptReport(clock: clock, report)
-        streams = description
-        executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated))
+        self.context = context
     }
 
     nonisolated var progress: AttemptProgress { session.withLock { $0 }?.progress ?? AttemptProgress() }
 
-    nonisolated func start() { post { $0.resolve() } }
-
     nonisolated func goLive() { session.withLock { $0 }?.post { $0.start() } }
-
-    nonisolated var server: any PacketServer { self }
 
     nonisolated func wake() { session.withLock { $0 }?.wake() }
 
@@ -64,13 +49,10 @@ extension SRTCallAttempt {
     /// The time limit for one address. libsrt's own time limit is a second shorter.
     private var addressTimeout: Duration { .milliseconds(url.connectMilliseconds + 1000) }
 
-    private func resolve() {
+    func begin() {
         guard phase == .idle, !report.isOver else { return }
         phase = .resolving
-        report.tell(.step("resolve"))
-        HostResolver.shared.resolve(url.host, port: url.port) { answer in
-            self.post { $0.resolved(answer) }
-        }
+        resolve(url.host, port: url.port) { $0.resolved($1) }
     }
 
     private func resolved(_ answer: HostResolver.Answer) {

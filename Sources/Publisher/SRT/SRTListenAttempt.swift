@@ -12,7 +12,7 @@ internal import SRT
 /// Each receiver has a session with its own queue, so a slow receiver does not delay the others. Packets are moved at
 /// once from the output's queue to the receivers' queues, and are discarded while there is no receiver. The listening
 /// socket stays open until the output ends or pauses; the receivers' connections may last longer.
-actor SRTListenAttempt: EndingAttempt, PacketServer {
+actor SRTListenAttempt: ServingAttempt {
     private enum Phase { case idle, resolving, listening, live, draining, closed }
 
     private static let listenInterval = Duration.milliseconds(50)
@@ -21,15 +21,9 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
     private static let freshMilliseconds = 500
 
     private let url: SRTURL
-    private let name: String
-    private let packets: PacketQueue
-    private let streams: StreamDescription
-    private let clock: any MonotonicClock
-    let report: AttemptReport
+    nonisolated let context: AttemptContext
     private let admission: SRTAdmission
     private let totals = ReceiverTotals(.callers)
-    private let wakes = WakeFlag()
-    nonisolated let executor: QueueExecutor
 
     private var phase = Phase.idle
     private var socket: SRTSocket?
@@ -37,35 +31,15 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
     /// True after ``goLive()`` was called. The output's queue may be read only then.
     private var mayServe = false
 
-    init(
-        url: SRTURL, name: String, packets: PacketQueue, description: StreamDescription,
-        keys: StreamKeyGuard = SRTServer.shared.keys, clock: any MonotonicClock = SystemClock(),
-        report: @escaping @Sendable (AttemptEvent) -> Void
-    ) {
+    init(url: SRTURL, keys: StreamKeyGuard = SRTServer.shared.keys, context: consuming AttemptContext) {
         self.url = url
-        self.name = name
-        self.packets = packets
-        self.clock = clock
-        self.report = AttemptReport(clock: clock, report)
-        streams = description
         admission = SRTAdmission(
-            wanted: url.streamID.map { SRTStreamID($0) }, maximum: url.maximumCallers, keys: keys, clock: clock)
-        executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated))
+            wanted: url.streamID.map { SRTStreamID($0) }, maximum: url.maximumCallers, keys: keys,
+            clock: context.clock)
+        self.context = context
     }
-
-    nonisolated func start() { post { $0.resolve() } }
 
     nonisolated func goLive() { post { $0.beginToServe() } }
-
-    nonisolated var server: any PacketServer { self }
-
-    nonisolated func wake() {
-        guard wakes.raise() else { return }
-        post { attempt in
-            attempt.wakes.lower()
-            attempt.serve()
-        }
-    }
 
     nonisolated func drain(until deadline: MonotonicInstant, reason: EndReason) { post { $0.drain() } }
 
@@ -75,13 +49,10 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
 // MARK: Listening
 
 extension SRTListenAttempt {
-    private func resolve() {
+    func begin() {
         guard phase == .idle, !report.isOver else { return }
         phase = .resolving
-        report.tell(.step("resolve"))
-        HostResolver.shared.resolve(url.host, port: url.port) { answer in
-            self.post { $0.listen(answer) }
-        }
+        resolve(url.host, port: url.port) { $0.listen($1) }
     }
 
     private func listen(_ answer: HostResolver.Answer) {
@@ -142,7 +113,8 @@ extension SRTListenAttempt {
         }
         let number = totals.nextNumber()
         let own = PacketQueue(limits: packets.limits, isFromStart: false, leading: streams.leadingKind)
-        let executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name).\(number)", qos: .userInitiated))
+        let executor = QueueExecutor(
+            DispatchQueue(label: "\(self.executor.queue.label).\(number)", qos: .userInitiated))
         do throws(AVFailure) {
             let session = try SRTSession(
                 socket: socket, url: url, packets: own, description: streams, executor: executor,
@@ -186,7 +158,7 @@ extension SRTListenAttempt {
     }
 
     /// Moves the packets from the output's queue to the receivers' queues.
-    private func serve() {
+    func serve() {
         guard mayServe, phase == .live || phase == .draining else { return }
         while let packet = packets.pop() {
             for caller in callers { caller.session.packets.push(packet) }

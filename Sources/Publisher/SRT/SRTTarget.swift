@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Dispatch
 package import FanOut
 package import Media
 package import SRT
@@ -34,11 +35,13 @@ package struct SRTTarget: OutputTarget {
     package func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {
+        let context = AttemptContext(
+            on: DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated), packets: queue,
+            description: description,
+            report: report)
         switch url.mode {
-        case .caller, .rendezvous:
-            SRTCallAttempt(url: url, name: name, packets: queue, description: description, report: report)
-        case .listener:
-            SRTListenAttempt(url: url, name: name, packets: queue, description: description, report: report)
+        case .caller, .rendezvous: return SRTCallAttempt(url: url, context: context)
+        case .listener: return SRTListenAttempt(url: url, context: context)
         }
     }
 }

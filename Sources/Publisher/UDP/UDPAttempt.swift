@@ -13,7 +13,7 @@ internal import Synchronization
 /// UDP has no connections. The output is live as soon as there is a route to the address, and stays live whether or not
 /// there is a receiver. Datagrams that a host or a firewall refuses are only counted. The attempt fails if the name
 /// cannot be resolved, if there is no route, or if sending fails for another reason.
-actor UDPAttempt: EndingAttempt, PacketServer {
+actor UDPAttempt: ServingAttempt {
     private enum Phase { case idle, connected, live, draining, closed }
 
     /// The minimum time between two log messages about lost datagrams.
@@ -22,14 +22,9 @@ actor UDPAttempt: EndingAttempt, PacketServer {
     /// stream.
     private static let retryInterval = Duration.milliseconds(5)
 
-    nonisolated let executor: QueueExecutor
     private let url: UDPURL
-    private let packets: PacketQueue
-    private let streams: StreamDescription
-    private let clock: any MonotonicClock
-    let report: AttemptReport
+    nonisolated let context: AttemptContext
     private let sent = Mutex(AttemptProgress())
-    private let wakes = WakeFlag()
 
     private var phase = Phase.idle
     private var socket: UDPSocket?
@@ -48,34 +43,14 @@ actor UDPAttempt: EndingAttempt, PacketServer {
     /// When lost datagrams were last logged; nil if none were.
     private var lastNotice: MonotonicInstant?
 
-    /// Creates an attempt to send to `url` for the output `name`, on its own queue.
-    init(
-        url: UDPURL, name: String, packets: PacketQueue, description: StreamDescription,
-        clock: any MonotonicClock = SystemClock(), report: @escaping @Sendable (AttemptEvent) -> Void
-    ) {
+    init(url: UDPURL, context: consuming AttemptContext) {
         self.url = url
-        self.packets = packets
-        self.clock = clock
-        self.report = AttemptReport(clock: clock, report)
-        streams = description
-        executor = QueueExecutor(DispatchQueue(label: "relay.udp.\(name)", qos: .userInitiated))
+        self.context = context
     }
 
     nonisolated var progress: AttemptProgress { sent.withLock { $0 } }
 
-    nonisolated var server: any PacketServer { self }
-
-    nonisolated func start() { post { $0.begin() } }
-
     nonisolated func goLive() { post { $0.enter(.live, from: .connected) } }
-
-    nonisolated func wake() {
-        guard wakes.raise() else { return }
-        post { attempt in
-            attempt.wakes.lower()
-            attempt.service()
-        }
-    }
 
     nonisolated func drain(until deadline: MonotonicInstant, reason: EndReason) {
         post { $0.enter(.draining, from: .live) }
@@ -83,12 +58,9 @@ actor UDPAttempt: EndingAttempt, PacketServer {
 }
 
 extension UDPAttempt {
-    private func begin() {
+    func begin() {
         guard phase == .idle, !report.isOver else { return }
-        report.tell(.step("resolve"))
-        HostResolver.shared.resolve(url.host, port: url.port) { answer in
-            self.post { $0.resolved(answer) }
-        }
+        resolve(url.host, port: url.port) { $0.resolved($1) }
     }
 
     private func resolved(_ answer: HostResolver.Answer) {
@@ -116,7 +88,7 @@ extension UDPAttempt {
     private func enter(_ next: Phase, from last: Phase) {
         guard phase == last else { return }
         phase = next
-        service()
+        serve()
     }
 
     func close() {
@@ -135,7 +107,7 @@ extension UDPAttempt {
 
 extension UDPAttempt {
     /// Handles a new frame. The rest of the previous frame is sent now, and the new frame is spread over its duration.
-    private func service() {
+    func serve() {
         guard phase == .live || phase == .draining, let socket, let stream else { return }
         // Datagrams of the previous frame that the kernel does not accept are kept. Later packets then wait in the
         // queue, where the drop policy applies.
@@ -240,7 +212,7 @@ extension UDPAttempt {
     /// Schedules a retry at the end of the stream, because no further frame will cause another try.
     private func retryIfDraining() {
         guard phase == .draining else { return }
-        post(after: Self.retryInterval) { $0.service() }
+        post(after: Self.retryInterval) { $0.serve() }
     }
 }
 

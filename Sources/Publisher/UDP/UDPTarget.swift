@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Dispatch
 package import FanOut
 package import Media
 package import Networking
@@ -23,6 +24,10 @@ package struct UDPTarget: OutputTarget {
     package func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {
-        UDPAttempt(url: url, name: name, packets: queue, description: description, report: report)
+        let context = AttemptContext(
+            on: DispatchQueue(label: "relay.udp.\(name)", qos: .userInitiated), packets: queue,
+            description: description,
+            report: report)
+        return UDPAttempt(url: url, context: context)
     }
 }
