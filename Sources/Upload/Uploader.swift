@@ -46,8 +46,8 @@ package final class Uploader: RecordingObserver, RetentionVeto {
     /// After the recording has ended, this many consecutive failures end the uploads, and the remaining files wait for
     /// the next start.
     private static let lastTries = 5
-    /// A file that has failed for this long is logged as an error: 15 min, in nanoseconds.
-    private static let alarmTime: Int64 = 900_000_000_000
+    /// A file that has failed for this long is logged as an error.
+    private static let alarmTime: Duration = .seconds(900)
 
     private let directory: RecordDirectory
     private let channel: String
@@ -164,7 +164,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
             status.oldestWaitingSeconds = state.oldest.map { max(0, Double(now.milliseconds - $0.milliseconds) / 1000) }
             let failing = state.schedule.failing
             status.failingFiles = failing.files
-            status.failingSeconds = failing.since.map { Double(max(0, time - $0)) / 1e9 }
+            status.failingSeconds = failing.since.map { max(.zero, time - $0).inSeconds }
             return status
         }
     }
