@@ -151,7 +151,7 @@ struct SecondRecordingTests {
         let times = whole.compactMap { $0.position?.programStart }
         #expect(times.first == 0 && times.count == whole.count)
         for (file, next) in zip(whole, times.dropFirst()) {
-            #expect((file.position?.programStart ?? 0) + file.duration == next)
+            #expect((file.position?.programStart ?? 0) + .nanoseconds(file.duration) == next)
         }
         #expect(running.recorder(name)?.gapCount ?? 0 > 0)
     }

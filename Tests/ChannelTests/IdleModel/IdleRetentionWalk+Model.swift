@@ -3,6 +3,7 @@
 import Archive
 import Catalogue
 import Foundation
+import Media
 import RecordingSamples
 import Segmenter
 import TestSupport
@@ -55,7 +56,7 @@ extension IdleRetentionWalk {
         if clock.now < idleFrom { return "the channel is off for less than a minute" }
         if held.contains(name) { return "it is held" }
         if waiting.contains(name) { return "it waits for its upload" }
-        let age = clock.now - file.ended
+        let age: Duration = clock.now - file.ended
         if file.isDated, age < .seconds(Self.least * 3600) - slack - Self.rounding {
             return "it is only \(age.components.seconds) s old"
         }
@@ -68,7 +69,8 @@ extension IdleRetentionWalk {
     /// that age can be wrong.
     private func isTooOld(_ file: File) -> Bool {
         guard rules?.maximumAge != nil else { return false }
-        return !file.isDated || clock.now - file.ended >= .seconds(Self.greatest * 2700) - slack
+        let age: Duration = clock.now - file.ended
+        return !file.isDated || age >= .seconds(Self.greatest * 2700) - slack
     }
 
     func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: place.path(name)) }

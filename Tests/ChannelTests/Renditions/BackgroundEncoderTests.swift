@@ -171,7 +171,7 @@ struct BackgroundEncoderTests {
     @Test("A keyframe requested of a rendition's encoder is the frame at the requested time, and begins a GOP")
     func keyframe() throws {
         let bench = try Bench()
-        bench.encoder.requestKeyframe(at: 30 * 40_000_000)
+        bench.encoder.requestKeyframe(at: ProgramInstant(milliseconds: 30 * 40))
         bench.take(0..<60)
         bench.start()
         try bench.finish()
