@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
-internal import Glibc
 
 /// An empty file in a directory of recordings. It shows that relay does not know which files of a channel wait for
 /// upload.
@@ -18,17 +17,16 @@ enum UploadMark {
 
     /// Whether `directory` contains the mark of `channel`; also true if the directory cannot be read.
     static func isSet(for channel: String, in directory: String) -> Bool {
-        mayExist("\(directory)/\(prefix)\(channel)\(suffix)")
+        mark(of: channel, in: directory).mayExist
     }
 
     /// Whether `channel` ever uploaded; also true if the directory cannot be read.
     static func wasUploaded(_ channel: String, in directory: String) -> Bool {
-        mayExist("\(directory)/\(lockName(of: channel))")
+        MarkFile(lockName(of: channel), in: directory).mayExist
     }
 
-    private static func mayExist(_ path: String) -> Bool {
-        var info = stat()
-        return lstat(path, &info) == 0 || errno != ENOENT
+    private static func mark(of channel: String, in directory: String) -> MarkFile {
+        MarkFile("\(prefix)\(channel)\(suffix)", in: directory)
     }
 
     /// Returns the channels with a mark in `directory`.
@@ -50,20 +48,11 @@ enum UploadMark {
     /// Sets the marks of all channels that ever uploaded.
     static func setAll(in directory: String) throws(FileFailure) {
         let missing = try uploadedChannels(in: directory).subtracting(channels(in: directory))
-        for channel in missing {
-            let path = "\(directory)/\(prefix)\(channel)\(suffix)"
-            do {
-                _ = try FileDescriptor.create(path)
-            } catch {
-                guard error.code == EEXIST else { throw error }
-            }
-            FileDescriptor.synchroniseDirectory(of: path)
-        }
+        for channel in missing { try mark(of: channel, in: directory).touch() }
     }
 
     /// Removes the mark of `channel`, because all files that might wait are in the database.
     static func remove(for channel: String, in directory: String) throws(FileFailure) {
-        let path = "\(directory)/\(prefix)\(channel)\(suffix)"
-        guard unlink(path) == 0 || errno == ENOENT else { throw FileFailure("delete", path, code: errno) }
+        try mark(of: channel, in: directory).remove()
     }
 }

@@ -274,6 +274,28 @@ struct CataloguePropertyTests {
         #expect(directory.all.contains(ClipMark.unknown))
     }
 
+    @Test("A mark that is set again gets a new time and can be removed twice, and one that cannot be looked up is set")
+    func markFiles() throws {
+        let directory = try TemporaryDirectory()
+        let mark = MarkFile(".mark", in: directory.path)
+        #expect(!mark.mayExist && mark.time == nil)
+        try directory.write([UInt8](), to: ".mark")
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: 5)], ofItemAtPath: mark.path)
+        #expect(mark.mayExist && mark.time == 5000)
+        try mark.touch()
+        #expect(try #require(mark.time) > 5000)
+        try mark.remove()
+        try mark.remove()
+        #expect(!mark.mayExist && mark.time == nil)
+        // What is not a directory contains no file, but the system reports another error than for a missing file.
+        try directory.write([UInt8](), to: "file")
+        let unknown = MarkFile(".mark", in: directory.path("file"))
+        #expect(unknown.mayExist && unknown.time == .max)
+        #expect(throws: FileFailure.self) { try unknown.touch() }
+        #expect(throws: FileFailure.self) { try unknown.remove() }
+    }
+
     @Test("A file's checksum covers all bytes of any number of blocks, and its progress is reported")
     func checksums() throws {
         let directory = try TemporaryDirectory()

@@ -8,8 +8,7 @@ internal import Glibc
 ///
 /// `.relay-clips.restoring` exists while the clips of a damaged catalogue are moved to a new one, and
 /// `.relay-clips.broken-N` names the damaged database. If not all clips can be read, `.relay-clips.restoring` is
-/// renamed to `.relay-clips.unknown`, which stays until an operator removes it. An empty file needs no space on a full
-/// disk, and is not lost with the catalogue. All calls block on the disk.
+/// renamed to `.relay-clips.unknown`, which stays until an operator removes it. All calls block on the disk.
 enum ClipMark {
     private static let (pending, brokenPrefix) = (".relay-clips.restoring", ".relay-clips.broken-")
     /// The name of the mark that shows that clips were lost. An operator removes the mark.
@@ -17,8 +16,8 @@ enum ClipMark {
 
     /// Records that clips are in the database that was, or is about to be, set aside under the number `number`.
     static func begin(_ number: Int, in directory: String) throws(FileFailure) {
-        try touch(pending, in: directory)
-        try touch("\(brokenPrefix)\(number)", in: directory)
+        try MarkFile(pending, in: directory).touch()
+        try MarkFile("\(brokenPrefix)\(number)", in: directory).touch()
     }
 
     /// Returns the numbers of the databases whose clips are not in the new catalogue yet, in descending order.
@@ -40,34 +39,16 @@ enum ClipMark {
         // The mark `pending` is removed before the marks with numbers. If the process were killed when only `pending`
         // is left, nothing would remove it later.
         for name in [pending] + numbers.map({ "\(brokenPrefix)\($0)" }) {
-            guard unlink("\(directory)/\(name)") == 0 || errno == ENOENT else {
-                throw FileFailure("delete", "\(directory)/\(name)", code: errno)
-            }
+            try MarkFile(name, in: directory).remove()
         }
     }
 
     /// Records that clips are lost.
-    static func setUnknown(in directory: String) throws(FileFailure) { try touch(unknown, in: directory) }
+    static func setUnknown(in directory: String) throws(FileFailure) { try MarkFile(unknown, in: directory).touch() }
 
     /// Returns the time before which clips began that are lost or are still being restored, in milliseconds since 1970;
     /// `Int64.max` if a mark cannot be read. Nil if there are no such clips.
     static func time(in directory: String) -> Int64? {
-        [pending, unknown].compactMap { name -> Int64? in
-            var info = stat()
-            guard lstat("\(directory)/\(name)", &info) == 0 else { return errno == ENOENT ? nil : .max }
-            return Int64(info.st_mtim.tv_sec) &* 1000 &+ Int64(info.st_mtim.tv_nsec) / 1_000_000
-        }.max()
-    }
-
-    /// Creates the file `name`, or updates its modification time.
-    private static func touch(_ name: String, in directory: String) throws(FileFailure) {
-        let path = "\(directory)/\(name)"
-        do {
-            _ = try FileDescriptor.create(path)
-        } catch {
-            guard error.code == EEXIST else { throw error }
-            utimensat(AT_FDCWD, path, nil, AT_SYMLINK_NOFOLLOW)
-        }
-        FileDescriptor.synchroniseDirectory(of: path)
+        [pending, unknown].compactMap { MarkFile($0, in: directory).time }.max()
     }
 }
