@@ -12,9 +12,9 @@ import Testing
 struct RetryModelTests {
     private struct Model {
         var tries: [String: Int] = [:]
-        var due: [String: Int64] = [:]
-        var failingSince: [String: Int64] = [:]
-        var gate = Int64.min
+        var due: [String: MonotonicInstant] = [:]
+        var failingSince: [String: MonotonicInstant] = [:]
+        var gate = MonotonicInstant.distantPast
         var failedTries = 0
     }
 
@@ -24,34 +24,34 @@ struct RetryModelTests {
     func model() {
         var random = SeededRandom()
         for _ in 0..<50 {
-            var (schedule, model, now) = (RetrySchedule(), Model(), Int64(0))
+            var (schedule, model, now) = (RetrySchedule(), Model(), MonotonicInstant.zero)
             for _ in 0..<200 {
-                now += Int64.random(in: 0...400_000_000_000, using: &random)
+                now += .nanoseconds(Int64.random(in: 0...400_000_000_000, using: &random))
                 let name = random.pick(Self.names)
                 switch Int.random(in: 0..<8, using: &random) {
                 case 0:
                     schedule.noteSuccess(of: name)
-                    (model.failedTries, model.gate) = (0, .min)
+                    (model.failedTries, model.gate) = (0, .distantPast)
                     (model.tries[name], model.due[name], model.failingSince[name]) = (nil, nil, nil)
                 case 1:
                     schedule.forget(name)
                     (model.tries[name], model.due[name], model.failingSince[name]) = (nil, nil, nil)
                 case 2:
                     schedule.hurry()
-                    (model.failedTries, model.gate) = (0, .min)
-                    for name in model.tries.keys { (model.tries[name], model.due[name]) = (0, Int64.min) }
+                    (model.failedTries, model.gate) = (0, .distantPast)
+                    for name in model.tries.keys { (model.tries[name], model.due[name]) = (0, .distantPast) }
                 case 3:
                     schedule.noteFailedTry(of: nil, at: now)
                     model.failedTries += 1
-                    model.gate = now + RetryDelay.after(model.failedTries).inNanoseconds
+                    model.gate = now + RetryDelay.after(model.failedTries)
                 default:
                     let isLater = Int.random(in: 0..<4, using: &random) == 0
                     schedule.noteFailedTry(of: name, isLater: isLater, at: now)
                     model.failedTries += 1
-                    model.gate = now + RetryDelay.after(model.failedTries).inNanoseconds
+                    model.gate = now + RetryDelay.after(model.failedTries)
                     let tries = model.tries[name, default: 0] + 1
                     model.tries[name] = tries
-                    model.due[name] = now + RetryDelay.after(tries).inNanoseconds
+                    model.due[name] = now + RetryDelay.after(tries)
                     model.failingSince[name] = isLater ? nil : model.failingSince[name] ?? now
                 }
                 check(schedule, model, at: now)
@@ -59,22 +59,22 @@ struct RetryModelTests {
         }
     }
 
-    private func check(_ schedule: RetrySchedule, _ model: Model, at now: Int64) {
+    private func check(_ schedule: RetrySchedule, _ model: Model, at now: MonotonicInstant) {
         #expect(schedule.failedTries == model.failedTries && schedule.tried == Set(model.tries.keys))
         for name in Self.names { #expect(schedule.tries(of: name) == model.tries[name] ?? 0) }
         #expect(schedule.failing.files == model.failingSince.count)
         #expect(schedule.failing.since == model.failingSince.values.min())
-        let pause: Duration? = model.gate > now ? Duration.nanoseconds(model.gate - now) : nil
+        let pause: Duration? = model.gate > now ? model.gate - now : nil
         #expect(schedule.pause(at: now) == pause)
         let first = model.due.min { ($0.value, $0.key) < ($1.value, $1.key) }
         let isDue = first.map { $0.value <= now } ?? false
         let next: String? = isDue ? first?.key : nil
         #expect(schedule.next(at: now) == next)
-        let rest: Duration? = first.map { $0.value > now ? Duration.nanoseconds($0.value - now) : Duration.zero }
+        let rest: Duration? = first.map { $0.value > now ? $0.value - now : Duration.zero }
         #expect(schedule.rest(at: now) == rest)
         if let rest {
             #expect(rest <= .seconds(300))
-            #expect(schedule.next(at: now + rest.inNanoseconds) != nil, "a file that waits has its turn")
+            #expect(schedule.next(at: now + rest) != nil, "a file that waits has its turn")
         }
     }
 

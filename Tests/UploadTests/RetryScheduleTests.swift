@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import TestSupport
 import Testing
 
 @testable import Upload
@@ -9,18 +10,18 @@ import Testing
 struct RetryScheduleTests {
     private var schedule = RetrySchedule()
 
-    private func seconds(_ value: Double) -> Int64 { Int64(value * 1_000_000_000) }
+    private func seconds(_ value: Double) -> MonotonicInstant { .zero + .seconds(value) }
 
     @Test("A file whose upload always fails has its own retry interval of up to five minutes while other files succeed")
     mutating func ownWait() {
-        var now: Int64 = 0
+        var now = MonotonicInstant.zero
         for _ in 1...20 {
             schedule.noteFailedTry(of: "bad", at: now)
             schedule.noteSuccess(of: "good")
             #expect(schedule.pause(at: now) == nil, "what is handed over elsewhere needs no pause")
             let rest = schedule.rest(at: now)
             #expect(schedule.next(at: now) == nil && rest ?? .zero > .zero)
-            now += rest?.inNanoseconds ?? 0
+            now += rest ?? .zero
             #expect(schedule.next(at: now) == "bad" && schedule.rest(at: now) == .zero)
         }
         schedule.noteFailedTry(of: "bad", at: now)
@@ -41,9 +42,9 @@ struct RetryScheduleTests {
     @Test("While every upload fails each file is tried in turn, not only the one that fails first")
     mutating func turns() {
         for name in ["a", "b", "c"] { schedule.noteFailedTry(of: name, at: 0) }
-        var (now, turns): (Int64, [String: Int]) = (0, [:])
+        var (now, turns): (MonotonicInstant, [String: Int]) = (.zero, [:])
         for _ in 1...90 {
-            now += max(schedule.pause(at: now) ?? .zero, schedule.rest(at: now) ?? .zero).inNanoseconds
+            now += max(schedule.pause(at: now) ?? .zero, schedule.rest(at: now) ?? .zero)
             guard let name = schedule.next(at: now) else { continue }
             turns[name, default: 0] += 1
             schedule.noteFailedTry(of: name, at: now)
