@@ -78,6 +78,7 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
 
     /// The number of the gap's frames that are missing after program time `time`; nil if the number is unknown.
     private func frames(after time: ProgramInstant) -> Int? {
+        if let to, to <= time { return 0 }
         guard let count = frames, count > 0, let to, time > from else { return frames }
         let length = max(1, (to - from).inNanoseconds / Int64(count))
         return min(count, max(0, Int(((to - time).inNanoseconds + length / 2) / length)))

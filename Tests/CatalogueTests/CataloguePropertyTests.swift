@@ -130,6 +130,8 @@ struct CataloguePropertyTests {
         }
         let whole = gap(10, 50, frames: 40)
         #expect(CatalogueGap.joined([whole, gap(20, 30, frames: 10)]) == [whole])
+        #expect(CatalogueGap.joined([whole, gap(20, 30, frames: nil)]) == [whole])
+        #expect(CatalogueGap.joined([whole, gap(20, 50, frames: nil), gap(20, 30, frames: 10)]) == [whole])
         #expect(CatalogueGap.joined([gap(10, 20, frames: 10), whole]) == [whole])
         #expect(CatalogueGap.joined([whole, gap(20, 50, frames: 30)]) == [whole])
         #expect(CatalogueGap.joined([gap(10, 30, frames: 20), gap(20, 50, frames: 30)]) == [whole])
