@@ -29,14 +29,14 @@ struct ExportRange: Equatable {
         return try zip(from, to).map { try ExportRange(from: $0, to: $1).milliseconds }
     }
 
+    /// Reads a time in UTC, with up to nine fractional digits, as the HTTP API does. The final `Z` may be missing.
     private static func moment(_ text: String, _ flag: String) throws -> Int64 {
-        var text = text
-        if text.hasSuffix("Z") { text.removeLast() }
-        let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-        let fraction = parts.count == 2 ? String(parts[1]) : "0"
-        guard (1...3).contains(fraction.utf8.count), let seconds = parts.first,
-            let time = UTCTime(
-                extended: "\(seconds).\(fraction)\(String(repeating: "0", count: 3 - fraction.utf8.count))Z")
+        let body = text.hasSuffix("Z") ? text.dropLast() : text[...]
+        let parts = body.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        let fraction = parts.count == 2 ? parts[1] : "0"
+        guard let seconds = parts.first, (1...9).contains(fraction.utf8.count),
+            fraction.utf8.allSatisfy({ (48...57).contains($0) }),
+            let time = UTCTime(extended: "\(seconds).\((fraction + "00").prefix(3))Z")
         else { throw ValidationError("\(flag) is a time in UTC, such as 2026-11-21T14:03:10.250Z.") }
         return time.milliseconds
     }
