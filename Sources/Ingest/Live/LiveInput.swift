@@ -85,32 +85,23 @@ final class LiveInput: LiveFeed {
     /// another stream, when the decoder refuses the packets, or when the source is stopped.
     private func read(_ input: OpenedInput, into inbox: PacketInbox, _ wanted: Set<TrackKind>) throws(IngestError) {
         var streams = begin(input, into: inbox, wanted)
+        var reader = StreamReader(
+            streams.map(\.info), of: input.demuxer, name: input.name, options: input.options, wanted: wanted,
+            lacksAudio: wanted.contains(.audio) && input.audio == nil, patience: inbox.timing.patience,
+            monitor: monitor, clock: clock)
         var configurations: [Int: [UInt8]] = [:]
-        var errors = ReadErrors()
         var ends: [Int: Int64] = [:]
-        var moved = MovedTracks(
-            reading: Dictionary(uniqueKeysWithValues: streams.map { ($0.info.index, $0.info.kind) }),
-            wanted: input.options.followed(wanted), patience: inbox.timing.patience)
         while !isRefused, !monitor.isStopped {
             if inbox.isFull {
                 monitor.pause(.milliseconds(5))
                 continue
             }
-            switch monitor.read(input.demuxer, &errors, isEnding: { isRefused }) {
-            case .packet(let packet):
-                let (index, arrival) = (packet.streamIndex, clock.now)
-                if let number = streams.firstIndex(where: { $0.info.index == index }) {
-                    streams[number] = changed(streams[number], at: packet, &configurations)
-                    place(packet, of: streams[number], arrival, &ends, into: inbox)
-                }
-                let late = input.demuxer.kindOfLateStream(index, beside: moved.read)
-                if let track = moved.note(index, late: late, at: arrival) {
-                    throw MovedTracks.failure(track, input: input.name)
-                }
-            case .nothing: continue
-            case .over: return
-            case .failed(let failure): throw IngestError.unreadable(input: input.name, reason: failure.message)
+            guard let arrival = try reader.next(isEnding: { isRefused }) else { return }
+            if let number = streams.firstIndex(where: { $0.info.index == arrival.packet.streamIndex }) {
+                streams[number] = changed(streams[number], at: arrival.packet, &configurations)
+                place(arrival, of: streams[number], &ends, into: inbox)
             }
+            try reader.follow(arrival)
         }
     }
 
@@ -130,11 +121,9 @@ final class LiveInput: LiveFeed {
 
     private var isRefused: Bool { refusal.withLock { $0 != nil } }
 
-    /// Selects the wanted streams in the demuxer and announces them to the inbox.
+    /// Announces the wanted streams to the inbox.
     private func begin(_ input: OpenedInput, into inbox: PacketInbox, _ wanted: Set<TrackKind>) -> [LiveStream] {
         let infos = [input.video, input.audio].compactMap(\.self).filter { wanted.contains($0.kind) }
-        let isMissingAudio = wanted.contains(.audio) && input.audio == nil && input.options.hasAudio
-        input.demuxer.select(Set(infos.map(\.index)), followsAll: isMissingAudio)
         // The audio offset is added to the audio's timestamps only if there is video. The source's clock then includes
         // the offset in its delay. Audio without video is delayed by `SourceTiming` instead.
         let offset = infos.contains { $0.kind == .video } ? input.options.audioOffset : .zero
@@ -159,15 +148,14 @@ final class LiveInput: LiveFeed {
     /// packet of each stream, in the stream's own timestamps. A packet without a decoding time usually gets this end as
     /// its decoding time, see ``DecodingTimes/missing(pts:end:in:)``.
     private func place(
-        _ packet: PacketBox, of stream: LiveStream, _ arrival: MonotonicInstant, _ ends: inout [Int: Int64],
-        into inbox: PacketInbox
+        _ arrival: StreamReader.Arrival, of stream: LiveStream, _ ends: inout [Int: Int64], into inbox: PacketInbox
     ) {
-        let (base, index) = (stream.info.timeBase, stream.info.index)
+        let (packet, base, index) = (arrival.packet, stream.info.timeBase, stream.info.index)
         guard let dts = packet.dts ?? DecodingTimes.missing(pts: packet.pts, end: ends[index], in: base) else { return }
         let shift = stream.shift &+ base.ticks(stream.clock?.shift() ?? .zero)
         let stamp = SourceClock.Stamp(
             stream.info.kind, dts: dts &+ shift, pts: (packet.pts ?? dts) &+ shift, duration: packet.duration)
-        guard let noted = inbox.timing.note(stamp, arrival: arrival) else {
+        guard let noted = inbox.timing.note(stamp, arrival: arrival.time) else {
             return monitor.update { $0.decodeErrors += 1 }
         }
         ends[index] = dts &+ packet.duration

@@ -38,12 +38,6 @@ struct MovedTracks: Sendable {
         since[late] = first
         return arrival - first >= patience ? late : nil
     }
-
-    /// The error that ends the reading of `input` after `track` has moved to another stream.
-    static func failure(_ track: TrackKind, input: String) -> IngestError {
-        .unreadable(
-            input: input, reason: "its \(track.rawValue) comes in a stream that was not there when it was opened")
-    }
 }
 
 extension TrackOptions {

@@ -22,8 +22,8 @@ final class PacketInput {
     private var (start, end): (Timestamp, Timestamp) = (.distantFuture, .distantPast)
     /// The end of the audio in all rounds so far.
     private var audioEnd = Timestamp.distantPast
-    /// Detects whether the tracks of a live input have moved to other streams.
-    private var moved: MovedTracks
+    /// Reads the packets of all streams that are passed on.
+    private var input: StreamReader
     /// Decides which video packets of the current round are left out because of the file's edit list.
     private var cut = EditListCut()
     /// Whether it was logged that frames are left out up to a keyframe.
@@ -72,14 +72,12 @@ final class PacketInput {
                 "the video is rotated: copied frames stay as they are coded, and recordings in MP4 say so to players",
                 metadata: ["input": "\(name)"])
         }
-        let kinds = streams.map { ($0.index, $0.kind) }
-        moved = MovedTracks(
-            reading: Dictionary(uniqueKeysWithValues: kinds),
-            wanted: location.tracks.followed(Set(streams.map(\.kind))),
-            patience: SourceClockSettings.of(formatName: demuxer.formatName, target: demuxer.targetDuration).patience)
         splices = demuxer.spliceStream.map { ($0.index, TrackDescription(data: .scte35, timeBase: $0.timeBase)) }
-        let isMissingAudio = location.tracks.hasAudio && !streams.contains { $0.kind == .audio }
-        demuxer.select(Set(streams.map(\.index) + [splices?.index].compactMap(\.self)), followsAll: isMissingAudio)
+        input = StreamReader(
+            streams, others: [splices?.index].compactMap(\.self), of: demuxer, name: name, options: location.tracks,
+            wanted: Set(streams.map(\.kind)), lacksAudio: !streams.contains { $0.kind == .audio },
+            patience: SourceClockSettings.of(formatName: demuxer.formatName, target: demuxer.targetDuration).patience,
+            monitor: monitor)
         try peek(untilKnown: !isReopened)
     }
 
@@ -99,9 +97,8 @@ final class PacketInput {
             let isOver = clock.now >= deadline || bytes >= VideoDiscovery.byteLimit
             if isDescribing ? isOver : peeked.count >= Self.longestPeek { break }
             let asked = clock.now
-            guard let box = try next() else { break }
+            guard let (box, arrival) = try input.next() else { break }
             bytes += box.size
-            let arrival = clock.now
             isWaiting = isWaiting || arrival - asked > Self.shortestWait
             if let packet = read(box) { peeked.append((packet, arrival)) }
         }
@@ -159,9 +156,8 @@ final class PacketInput {
     func read(into sink: any PacketSourceSink, loops: Bool) throws(IngestError) {
         for (packet, arrival) in peeked { deliver(packet, arrival, to: sink) }
         peeked = []
-        let clock = SystemClock()
         while !monitor.isStopped {
-            guard let box = try next() else {
+            guard let arrival = try input.next() else {
                 guard loops, !monitor.isStopped else { return }
                 // At a change of the coding, another `PacketInput` continues. If this input has read the rest of a file
                 // after such a change, it cannot return to the file's start, so another `PacketInput` begins at the
@@ -173,18 +169,9 @@ final class PacketInput {
                 try rewind()
                 continue
             }
-            let arrival = clock.now
-            try lookForMoved(box, arrival)
-            if let packet = read(box) { deliver(packet, arrival, to: sink) }
+            if isLive { try input.follow(arrival) }
+            if let packet = read(arrival.packet) { deliver(packet, arrival.time, to: sink) }
         }
-    }
-
-    /// Throws if the packets of a track arrive in a stream that did not exist when the input was opened.
-    private func lookForMoved(_ box: PacketBox, _ arrival: MonotonicInstant) throws(IngestError) {
-        guard isLive else { return }
-        let index = box.streamIndex
-        let late = demuxer.kindOfLateStream(index, beside: moved.read)
-        if let track = moved.note(index, late: late, at: arrival) { throw MovedTracks.failure(track, input: name) }
     }
 
     private func read(_ box: PacketBox) -> EncodedPacket? {
@@ -222,20 +209,6 @@ final class PacketInput {
 
     private func deliver(_ packet: EncodedPacket, _ arrival: MonotonicInstant, to sink: any PacketSourceSink) {
         if let packet = shifted(packet) { sink.take(packet, at: arrival) }
-    }
-
-    /// Reads the next packet, and skips damaged data. Returns nil at the end.
-    private func next() throws(IngestError) -> PacketBox? {
-        var errors = ReadErrors()
-        while !monitor.isStopped {
-            switch monitor.read(demuxer, &errors) {
-            case .packet(let box): return box
-            case .nothing: continue
-            case .over: return nil
-            case .failed(let failure): throw IngestError.unreadable(input: name, reason: failure.message)
-            }
-        }
-        return nil
     }
 
     /// Returns the packet with times after the earlier rounds of the loop. A round lasts as long as its video or,
