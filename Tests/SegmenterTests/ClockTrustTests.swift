@@ -162,6 +162,27 @@ struct ClockTrustTests {
         #expect(plan(74).deletions.count == 1)
     }
 
+    // Regression: a file that was completed after a crash counted as a file of an earlier run, although it was dated by
+    // the clock that was behind. It was deleted within a minute after a time server had corrected the clock.
+    @Test("Files completed after a crash while the clock was behind do not count as old after the clock is corrected")
+    func recovered() {
+        var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
+        _ = look(&policy, archive(), ahead: -700 * Self.day)
+        let new = StoredSegment(
+            fileName: "new", sequence: 73, bytes: 1, ended: UTCTime(milliseconds: Self.now - 700 * Self.day),
+            isFinished: true)
+        func plan(_ hours: Int64) -> RetentionPolicy.Plan {
+            policy.plan(
+                .init(
+                    segments: [new], wallClock: UTCTime(milliseconds: Self.now + hours * Self.hour),
+                    now: .zero + .milliseconds(hours * Self.hour), isConfirmed: true, recovered: ["new"])
+            ) { _ in true }
+        }
+        #expect(plan(1).deletions.isEmpty)
+        #expect(plan(71).deletions.isEmpty)
+        #expect(plan(74).deletions.count == 1)
+    }
+
     @Test("The file with the clock state is read back as it was written, and a torn or foreign file is ignored")
     func remembered() throws {
         let temporary = try TemporaryDirectory()

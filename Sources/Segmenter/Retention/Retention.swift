@@ -46,6 +46,8 @@ package final class Retention: RecordingObserver {
         var isStopped = false
         /// Files that ended in this run. Their age is known even if the clock was set before.
         var own: Set<String> = []
+        /// Files that were completed in this run after a crash or a failure of the disk.
+        var recovered: Set<String> = []
         /// The ``RecordDirectory/generation`` of the disk from which the ``RememberedClock`` was read.
         var recalled: Int?
         /// Whether the ``RememberedClock`` could not be written, which is logged once.
@@ -127,6 +129,7 @@ package final class Retention: RecordingObserver {
     }
     package func segmentRecovered(fileName: String) {
         state.withLock { state in
+            state.recovered.insert(fileName)
             state.nextSweep = .distantPast
             state.changed.insert(fileName)
         }
@@ -136,17 +139,18 @@ package final class Retention: RecordingObserver {
     /// Returns the files of the channel, the clocks and `space`, as the policy needs them.
     private func look(_ space: DiskSpace? = nil) throws(FileFailure) -> RetentionPolicy.Look {
         recall()
-        let before = state.withLock { $0.own }
+        let before = state.withLock { $0.own.union($0.recovered) }
         let segments = try segments()
         let gone = before.subtracting(segments.map(\.fileName))
-        let (undeletable, own) = state.withLock { state in
+        let (undeletable, own, recovered) = state.withLock { state in
             state.own.subtract(gone)
-            return (state.undeletable, state.own)
+            state.recovered.subtract(gone)
+            return (state.undeletable, state.own, state.recovered)
         }
         let wallClock = wallClock()
         return RetentionPolicy.Look(
             segments: segments, undeletable: undeletable, wallClock: wallClock, now: clock.now, space: space,
-            isConfirmed: isConfirmed(wallClock), own: own)
+            isConfirmed: isConfirmed(wallClock), own: own, recovered: recovered)
     }
 
     /// Reads the ``RememberedClock`` of the previous run from a disk when the disk is first seen. A disk can be mounted

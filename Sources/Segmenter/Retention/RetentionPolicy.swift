@@ -21,6 +21,9 @@ struct RetentionPolicy {
         var isConfirmed = false
         /// The names of the files that ended in this run of relay.
         var own: Set<String> = []
+        /// The names of the files that were completed in this run after a crash. Their dates can be of this run or of
+        /// the run that crashed.
+        var recovered: Set<String> = []
         /// The names of the files whose dates were implausible, and were corrected by the dates of later files or by
         /// the present time.
         var redated: Set<String> = []
@@ -255,7 +258,8 @@ struct RetentionPolicy {
     /// whichever is earlier, because copying or repairing a file changes the file's date. Dates in the future are
     /// ignored.
     private static func newest(_ look: Look, row: UTCTime?) -> UTCTime? {
-        let files = look.segments.filter { $0.isFinished && !look.own.contains($0.fileName) }.map(\.ended.milliseconds)
+        let later = look.own.union(look.recovered)
+        let files = look.segments.filter { $0.isFinished && !later.contains($0.fileName) }.map(\.ended.milliseconds)
             .filter { $0 <= look.wallClock.milliseconds + ClockTrust.tolerance }
         return [files.max(), row?.milliseconds].compactMap { $0 }.min().map { UTCTime(milliseconds: $0) }
     }
@@ -272,8 +276,9 @@ struct RetentionPolicy {
         let isOwn = look.own.contains(segment.fileName)
         var lead = trust.lead(limit, isOwn: isOwn, at: look.clocks)
         // A corrected date was derived from a later file, possibly of another run, or from the present time. So the
-        // larger uncertainty applies: that of files of this run, or that of files of earlier runs.
-        if look.redated.contains(segment.fileName) {
+        // larger uncertainty applies: that of files of this run, or that of files of earlier runs. The same is true of a
+        // recovered file.
+        if look.redated.contains(segment.fileName) || look.recovered.contains(segment.fileName) {
             lead = max(lead, trust.lead(limit, isOwn: !isOwn, at: look.clocks))
         }
         return apparentAge(segment, look) - .milliseconds(lead)
