@@ -6,30 +6,6 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// The result of stitching, as reported to the user.
-package struct StitchReport: Sendable, Codable, Equatable {
-    /// The path of the file that was made.
-    package var output: String
-    /// The duration of the file that was made, in milliseconds.
-    package var milliseconds: Int64
-    package var clips: Int
-    /// `copiedFrames` is the number of frames that were copied, `encodedFrames` the number of frames that were
-    /// re-encoded.
-    package var copiedFrames: Int
-    package var encodedFrames: Int
-    /// The number of re-encoded frames that come from an earlier run; nil if the request does not resume a run.
-    package var resumedFrames: Int?
-    /// The damage that decoders found in the files, one sentence for each file.
-    package var warnings: [String] = []
-
-    enum CodingKeys: String, CodingKey {
-        case output, milliseconds, clips, warnings
-        case copiedFrames = "copied_frames"
-        case encodedFrames = "encoded_frames"
-        case resumedFrames = "resumed_frames"
-    }
-}
-
 /// Makes one file from pieces of other files: inspects all files, makes a plan, and carries out the plan. The pieces
 /// are clips, one after the other, or a range of recordings.
 ///
@@ -342,6 +318,51 @@ extension ClipFailure {
     fileprivate func text(of source: StitchSource) -> String {
         let text = description.hasSuffix(".") ? String(description.dropLast()) : description
         return text.replacing(source.name, with: source.fileName)
+    }
+}
+
+// MARK: A range of recordings
+
+extension StitchJob {
+    /// The report of the range; nil for clips.
+    package var rangeReport: ClipReport? {
+        guard let range else { return nil }
+        func milliseconds(_ ticks: Int64) -> Int64 {
+            sources[0].video.timeBase.rescale(max(0, ticks), to: .milliseconds)
+        }
+        return ClipReport(
+            start: start(of: range).extended,
+            milliseconds: milliseconds(range.shown.upperBound - range.shown.lowerBound),
+            widenedStart: milliseconds(range.wanted.lowerBound - range.shown.lowerBound),
+            widenedEnd: milliseconds(range.shown.upperBound - range.wanted.upperBound),
+            copiedFrames: plan.copiedFrames, encodedFrames: plan.frameCount - plan.copiedFrames, files: sources.count,
+            gaps: range.gaps, audioOffset: audioOffset)
+    }
+
+    /// The time from the beginning of the first frame to the beginning of the audio, in nanoseconds; nil if the audio
+    /// does not begin with a copied packet.
+    package var audioOffset: Int64? {
+        guard let heard, case .copied(let clip, let packets) = heard.spans.first else { return nil }
+        return sources[clip].audioBase.rescale(
+            sources[clip].packets[packets.lowerBound].pts + heard.clips[clip].shift, to: .nanoseconds)
+    }
+
+    /// The wall-clock time at which the first frame of `range` was on air.
+    private func start(of range: RangePlan) -> UTCTime {
+        let first = sources[0].video.timeBase.rescale(range.shown.lowerBound, to: .milliseconds)
+        return UTCTime(milliseconds: sources[0].start + first)
+    }
+
+    /// The layout of the exported file, with the same tracks as the recordings; nil for clips.
+    private func rangeLayout(hasAudio: Bool) -> MovieLayout? {
+        guard let range, let recording = sources.first?.recording else { return nil }
+        let tags = MovieTags(
+            channel: recording.channel, start: start(of: range), encoderSettings: recording.encoderSettings,
+            version: request.version)
+        let tracks = recording.tracks.filter { $0.kind == .video || hasAudio }
+        return MovieLayout(
+            timescale: tracks.last?.timescale ?? 1, creationTime: tags.secondsSince1904, tracks: tracks,
+            userData: tags.box)
     }
 }
 
