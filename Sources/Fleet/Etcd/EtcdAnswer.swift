@@ -12,16 +12,30 @@ package struct EtcdKeyValue: Sendable, Equatable {
     /// The lease with which the key ends; nil without one.
     package var lease: Int64?
 
-    /// Reads what the gateway writes. Fields that are zero or empty are absent; nil if the key is absent or no text.
-    init?(_ value: JSONValue) {
-        guard let bytes = value["key"]?.text.flatMap(Base64Text.decode),
-            let key = String(validating: bytes, as: UTF8.self)
-        else { return nil }
+}
+
+/// Reads what the gateway writes. Fields that are zero or empty are absent.
+extension EtcdKeyValue: Decodable {
+    private enum CodingKeys: String, CodingKey {
+        case key, value, lease
+        case created = "create_revision"
+        case modified = "mod_revision"
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        func integer(_ name: CodingKeys) throws -> Int64 {
+            try fields.decodeIfPresent(WideInteger.self, forKey: name)?.value ?? 0
+        }
+        guard let key = String(validating: try fields.decode(Base64Bytes.self, forKey: .key).value, as: UTF8.self)
+        else {
+            throw DecodingError.dataCorruptedError(forKey: .key, in: fields, debugDescription: "no text")
+        }
         self.key = key
-        guard let content = value["value"].map({ $0.text.flatMap(Base64Text.decode) }) ?? [] else { return nil }
-        self.value = content
-        (created, modified) = (value["create_revision"]?.integer ?? 0, value["mod_revision"]?.integer ?? 0)
-        lease = value["lease"]?.integer.flatMap { $0 == 0 ? nil : $0 }
+        value = try fields.decodeIfPresent(Base64Bytes.self, forKey: .value)?.value ?? []
+        (created, modified) = (try integer(.created), try integer(.modified))
+        let lease = try integer(.lease)
+        self.lease = lease == 0 ? nil : lease
     }
 }
 
@@ -66,13 +80,89 @@ package enum EtcdAnswer {
         package var isCanceled: Bool
     }
 
+    /// What a message may contain. Fields that are zero, false or empty are absent.
+    private struct Message: Decodable {
+        struct Header: Decodable { var revision: WideInteger? }
+
+        struct Range: Decodable { var kvs: [EtcdKeyValue]? }
+
+        struct Response: Decodable {
+            private enum CodingKeys: String, CodingKey { case range = "response_range" }
+
+            var range: Range?
+        }
+
+        struct Event: Decodable {
+            enum Kind: String, Decodable {
+                case put = "PUT"
+                case delete = "DELETE"
+            }
+
+            var type: Kind?
+            var kv: EtcdKeyValue
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case header, succeeded, responses, kvs, count, events, canceled
+            case lease = "ID"
+            case seconds = "TTL"
+        }
+
+        var header: Header?
+        var lease, seconds, count: WideInteger?
+        var succeeded, canceled: Bool?
+        var responses: [Response]?
+        var kvs: [EtcdKeyValue]?
+        var events: [Event]?
+
+        /// The store's revision, which every message has.
+        func revision() throws(Failure) -> Int64 {
+            guard let revision = header?.revision?.value, revision > 0 else { throw .malformed }
+            return revision
+        }
+    }
+
+    /// A body: a message, or an error. A stream has each message under a name, and its error as an object; everything
+    /// else has the error as a text.
+    private struct Body: Decodable {
+        private enum CodingKeys: String, CodingKey { case result, error, code, message }
+
+        private enum ErrorKeys: String, CodingKey {
+            case code = "grpc_code"
+            case message
+        }
+
+        let message: Message
+        let result: Message?
+        let refusal: Failure?
+
+        init(from decoder: any Decoder) throws {
+            message = try Message(from: decoder)
+            let fields = try decoder.container(keyedBy: CodingKeys.self)
+            result = try fields.decodeIfPresent(Message.self, forKey: .result)
+            guard fields.contains(.error) else {
+                refusal = nil
+                return
+            }
+            let error = try? fields.nestedContainer(keyedBy: ErrorKeys.self, forKey: .error)
+            let code =
+                try error?.decodeIfPresent(Int64.self, forKey: .code)
+                ?? fields.decodeIfPresent(Int64.self, forKey: .code)
+            let text =
+                try error?.decodeIfPresent(String.self, forKey: .message)
+                ?? fields.decodeIfPresent(String.self, forKey: .message)
+            refusal = .refused(
+                code: code ?? 2, message: text ?? (try? fields.decode(String.self, forKey: .error)) ?? "")
+        }
+    }
+
     /// The greatest length of a body in bytes. A read of 10,000 channels has about 3 MB.
     package static let limit = 32 << 20
 
     /// The answer to a grant: the lease and its time in seconds.
     package static func grant(_ body: some Sequence<UInt8>) throws(Failure) -> (lease: Int64, seconds: Int64) {
-        let value = try value(body)
-        guard let lease = value["ID"]?.integer, let seconds = value["TTL"]?.integer, lease != 0, seconds > 0 else {
+        let message = try message(body)
+        guard let lease = message.lease?.value, let seconds = message.seconds?.value, lease != 0, seconds > 0 else {
             throw .malformed
         }
         return (lease, seconds)
@@ -80,82 +170,57 @@ package enum EtcdAnswer {
 
     /// The answer to a keep-alive: the lease's time in seconds. A lease that has ended has no time; then this is nil.
     package static func keepAlive(_ body: some Sequence<UInt8>, lease: Int64) throws(Failure) -> Int64? {
-        let result = try result(of: value(body))
-        guard result["ID"]?.integer == lease else { throw .malformed }
-        guard let time = result["TTL"] else { return nil }
-        guard let seconds = time.integer else { throw .malformed }
-        return seconds > 0 ? seconds : nil
+        let message = try streamMessage(body)
+        guard message.lease?.value == lease else { throw .malformed }
+        return message.seconds.flatMap { $0.value > 0 ? $0.value : nil }
     }
 
     /// The answer to a revocation: the store's revision.
-    package static func revoke(_ body: some Sequence<UInt8>) throws(Failure) -> Int64 { try revision(of: value(body)) }
+    package static func revoke(_ body: some Sequence<UInt8>) throws(Failure) -> Int64 { try message(body).revision() }
 
     /// The answer to a transaction.
     package static func transaction(_ body: some Sequence<UInt8>) throws(Failure) -> Transaction {
-        let value = try value(body)
-        let responses = value["responses"].map { $0.elements } ?? []
-        guard let responses else { throw .malformed }
-        var reads: [EtcdKeyValue?] = []
-        for case let range? in responses.map({ $0["response_range"] }) {
-            let keys = try keyValues(range["kvs"])
-            guard keys.count <= 1 else { throw .malformed }
-            reads.append(keys.first)
-        }
+        let message = try message(body)
+        let ranges = (message.responses ?? []).compactMap(\.range)
+        guard ranges.allSatisfy({ $0.kvs?.count ?? 0 <= 1 }) else { throw .malformed }
         return Transaction(
-            succeeded: value["succeeded"] == .bool(true), revision: try revision(of: value), reads: reads)
+            succeeded: message.succeeded == true, revision: try message.revision(), reads: ranges.map { $0.kvs?.first })
     }
 
     /// The answer to a range: the store's revision, the keys, and the number of all keys with the prefix.
     package static func range(
         _ body: some Sequence<UInt8>
     ) throws(Failure) -> (revision: Int64, keys: [EtcdKeyValue], count: Int) {
-        let value = try value(body)
-        let keys = try keyValues(value["kvs"])
-        guard let count = Int(exactly: value["count"]?.integer ?? 0), count >= keys.count else { throw .malformed }
-        return (try revision(of: value), keys, count)
+        let message = try message(body)
+        let keys = message.kvs ?? []
+        guard let count = Int(exactly: message.count?.value ?? 0), count >= keys.count else { throw .malformed }
+        return (try message.revision(), keys, count)
     }
 
     /// A line of the body of a watch.
     package static func watchLine(_ line: some Sequence<UInt8>) throws(Failure) -> WatchLine {
-        let result = try result(of: value(line))
-        guard let events = result["events"].map({ $0.elements }) ?? [] else { throw .malformed }
-        var changes: [WatchLine.Change] = []
-        for event in events {
-            guard let entry = event["kv"].flatMap(EtcdKeyValue.init) else { throw .malformed }
-            switch event["type"] {
-            case nil, .string("PUT"): changes.append(.put(entry))
-            case .string("DELETE"): changes.append(.delete(key: entry.key, revision: entry.modified))
-            default: throw .malformed
+        let message = try streamMessage(line)
+        let changes = (message.events ?? []).map { event -> WatchLine.Change in
+            switch event.type ?? .put {
+            case .put: .put(event.kv)
+            case .delete: .delete(key: event.kv.key, revision: event.kv.modified)
             }
         }
-        let isCanceled = result["canceled"] == .bool(true)
-        let revision = isCanceled ? result["header"]?["revision"]?.integer ?? 0 : try revision(of: result)
+        let isCanceled = message.canceled == true
+        let revision = isCanceled ? message.header?.revision?.value ?? 0 : try message.revision()
         return WatchLine(revision: revision, changes: changes, isCanceled: isCanceled)
     }
 
-    private static func value(_ body: some Sequence<UInt8>) throws(Failure) -> JSONValue {
-        guard let value = try? JSONParser.value(of: body, limit: limit), case .object = value else { throw .malformed }
-        guard let error = value["error"] else { return value }
-        // A stream has the error as an object, everything else as a text.
-        let code = error["grpc_code"]?.integer ?? value["code"]?.integer ?? 2
-        throw .refused(code: code, message: error["message"]?.text ?? value["message"]?.text ?? error.text ?? "")
+    private static func body(_ bytes: some Sequence<UInt8>) throws(Failure) -> Body {
+        guard let body: Body = FleetJSON.value(of: bytes, limit: limit) else { throw .malformed }
+        if let refusal = body.refusal { throw refusal }
+        return body
     }
 
-    /// The message of a stream.
-    private static func result(of value: JSONValue) throws(Failure) -> JSONValue {
-        guard let result = value["result"], case .object = result else { throw .malformed }
-        return result
-    }
+    private static func message(_ bytes: some Sequence<UInt8>) throws(Failure) -> Message { try body(bytes).message }
 
-    private static func revision(of value: JSONValue) throws(Failure) -> Int64 {
-        guard let revision = value["header"]?["revision"]?.integer, revision > 0 else { throw .malformed }
-        return revision
-    }
-
-    private static func keyValues(_ value: JSONValue?) throws(Failure) -> [EtcdKeyValue] {
-        guard let elements = value.map({ $0.elements }) ?? [] else { throw .malformed }
-        let keys = elements.compactMap(EtcdKeyValue.init)
-        guard keys.count == elements.count else { throw .malformed }
-        return keys
+    private static func streamMessage(_ bytes: some Sequence<UInt8>) throws(Failure) -> Message {
+        guard let message = try body(bytes).result else { throw .malformed }
+        return message
     }
 }

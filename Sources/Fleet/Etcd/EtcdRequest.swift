@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
+
 /// A request to the JSON gateway of etcd 3.4 or later: the path to which it is posted, and its body. Keys and values are
 /// Base64, 64-bit integers are texts.
 package enum EtcdRequest: Sendable, Equatable {
@@ -47,36 +49,39 @@ package enum EtcdRequest: Sendable, Equatable {
     }
 
     /// The body, as JSON.
-    package var body: String { value.json }
+    package var body: String { FleetJSON.text(message) }
 
-    private var value: JSONValue {
+    private var message: EtcdMessage {
         switch self {
-        case .grant(let seconds): return .object(["TTL": Self.integer(seconds)])
-        case .keepAlive(let lease), .revoke(let lease): return .object(["ID": Self.integer(lease)])
+        case .grant(let seconds): return .fields(["TTL": Self.integer(seconds)])
+        case .keepAlive(let lease), .revoke(let lease): return .fields(["ID": Self.integer(lease)])
         case .transaction(let conditions, let then, let otherwise):
-            return .object([
-                "compare": .array(conditions.map(\.value)), "success": .array(then.map(\.value)),
-                "failure": .array(otherwise.map(\.value)),
+            return .fields([
+                "compare": .list(conditions.map(\.message)), "success": .list(then.map(\.message)),
+                "failure": .list(otherwise.map(\.message)),
             ])
         case .range(let prefix, let since):
             var members = Self.prefixed(prefix)
             if since > 0 { members["min_mod_revision"] = Self.integer(since) }
-            return .object(members)
+            return .fields(members)
         case .watch(let prefix, let since):
             var members = Self.prefixed(prefix)
             members["start_revision"] = Self.integer(since)
-            return .object(["create_request": .object(members)])
+            return .fields(["create_request": .fields(members)])
         }
     }
 
     /// A 64-bit integer, as Protocol Buffers write it in JSON.
-    static func integer(_ integer: Int64) -> JSONValue { .string(String(integer)) }
+    static func integer(_ integer: Int64) -> EtcdMessage { .text(String(integer)) }
 
     /// Bytes, as Protocol Buffers write them in JSON.
-    static func bytes(_ text: String) -> JSONValue { .string(Base64Text.encode(Array(text.utf8))) }
+    static func bytes(_ bytes: [UInt8]) -> EtcdMessage { .text(Data(bytes).base64EncodedString()) }
+
+    /// The bytes of a text.
+    static func bytes(_ text: String) -> EtcdMessage { bytes(Array(text.utf8)) }
 
     /// The range of all keys with this prefix: it ends before the prefix whose last byte is one higher.
-    private static func prefixed(_ prefix: String) -> [String: JSONValue] {
+    private static func prefixed(_ prefix: String) -> [String: EtcdMessage] {
         var end = Array(prefix.utf8)
         while let last = end.popLast() {
             guard last < 0xFF else { continue }
@@ -86,23 +91,23 @@ package enum EtcdRequest: Sendable, Equatable {
         // A key of one zero byte and such an end stand for all keys.
         let isAll = end.isEmpty
         return [
-            "key": isAll ? .string("AA==") : bytes(prefix),
-            "range_end": .string(Base64Text.encode(isAll ? [0] : end)),
+            "key": isAll ? bytes([0]) : bytes(prefix),
+            "range_end": bytes(isAll ? [0] : end),
         ]
     }
 }
 
 extension EtcdRequest.Condition {
-    fileprivate var value: JSONValue {
+    fileprivate var message: EtcdMessage {
         switch self {
         case .created(let key, let revision):
-            .object([
-                "key": EtcdRequest.bytes(key), "target": .string("CREATE"), "result": .string("EQUAL"),
+            .fields([
+                "key": EtcdRequest.bytes(key), "target": .text("CREATE"), "result": .text("EQUAL"),
                 "create_revision": EtcdRequest.integer(revision),
             ])
         case .exists(let key):
-            .object([
-                "key": EtcdRequest.bytes(key), "target": .string("CREATE"), "result": .string("GREATER"),
+            .fields([
+                "key": EtcdRequest.bytes(key), "target": .text("CREATE"), "result": .text("GREATER"),
                 "create_revision": EtcdRequest.integer(0),
             ])
         }
@@ -110,17 +115,33 @@ extension EtcdRequest.Condition {
 }
 
 extension EtcdRequest.Operation {
-    fileprivate var value: JSONValue {
+    fileprivate var message: EtcdMessage {
         switch self {
         case .put(let key, let value, let lease):
-            .object([
-                "request_put": .object([
+            .fields([
+                "request_put": .fields([
                     "key": EtcdRequest.bytes(key), "value": EtcdRequest.bytes(value),
                     "lease": EtcdRequest.integer(lease),
                 ])
             ])
-        case .delete(let key): .object(["request_delete_range": .object(["key": EtcdRequest.bytes(key)])])
-        case .read(let key): .object(["request_range": .object(["key": EtcdRequest.bytes(key)])])
+        case .delete(let key): .fields(["request_delete_range": .fields(["key": EtcdRequest.bytes(key)])])
+        case .read(let key): .fields(["request_range": .fields(["key": EtcdRequest.bytes(key)])])
+        }
+    }
+}
+
+/// A part of a request's body.
+enum EtcdMessage: Encodable {
+    case text(String)
+    case list([EtcdMessage])
+    case fields([String: EtcdMessage])
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .text(let text): try container.encode(text)
+        case .list(let elements): try container.encode(elements)
+        case .fields(let fields): try container.encode(fields)
         }
     }
 }

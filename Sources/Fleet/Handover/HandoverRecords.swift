@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the holder of a channel writes into the store in a planned move.
-package struct HandoverOffer: Sendable, Equatable {
+package struct HandoverOffer: Sendable, Equatable, Codable {
     /// The only host that may become the successor; nil if any admitted host may.
     package var to: String?
     /// The number of the first frame that the successor publishes; nil until the successor is ready.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Fleet
+import Foundation
 import TestSupport
 import Testing
 
@@ -10,7 +11,7 @@ struct EtcdTests {
         bytes.isEmpty ? nil : ChannelDemand(needs: [String(decoding: bytes, as: UTF8.self)])
     }
 
-    private static func base64(_ text: String) -> String { Base64Text.encode(Array(text.utf8)) }
+    private static func base64(_ text: String) -> String { Data(text.utf8).base64EncodedString() }
 
     private static func answer(_ request: StoreRequest, _ body: String) -> StoreAnswer {
         layout.answer(to: request, body: Array(body.utf8))
