@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Networking
+
 /// The stream ID that an SRT caller sends. It is plain text, or `#!::` followed by pairs such as `r=name,m=request`
 /// (SRT Access Control Guidelines, `docs/features/access-control.md` of libsrt).
 package struct SRTStreamID: Equatable {
@@ -54,18 +56,7 @@ package struct SRTStreamID: Equatable {
     /// and so must user and host if this ID has them. Comparing with a wrong name of the same length takes the same
     /// time as with the right one.
     func isAnswered(by other: SRTStreamID) -> Bool {
-        let isSameName = Self.isEqual(other.resource, resource)
+        let isSameName = ConstantTime.isEqual(other.resource, resource)
         return isSameName && (user == nil || user == other.user) && (host == nil || host == other.host)
-    }
-
-    /// Whether both texts are equal. All bytes of `given` are compared, so that the time does not reveal where they
-    /// differ.
-    private static func isEqual(_ given: String, _ secret: String) -> Bool {
-        let (given, secret) = (Array(given.utf8), Array(secret.utf8))
-        var difference = given.count ^ secret.count
-        for index in given.indices {
-            difference |= Int(given[index] ^ (secret.isEmpty ? 0 : secret[index % secret.count]))
-        }
-        return difference == 0
     }
 }
