@@ -46,6 +46,9 @@ final class FakeMediaSource: MediaSource {
         sink.deliver(frame)
     }
 
+    /// Lets the source report that its audio does not arrive.
+    func silence() { state.withLock { $0.status.silentTracks = [.audio] } }
+
     func end(failure: String? = nil) {
         state.withLock { state in
             (state.status.state, state.status.lastError) = (failure == nil ? .ended : .failed, failure)
