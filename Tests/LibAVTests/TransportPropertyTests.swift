@@ -29,59 +29,6 @@ private final class RandomPieces: ByteStream {
     }
 }
 
-/// Writes transport packets strictly by ISO/IEC 13818-1, 2.4.
-private enum PacketWriter {
-    /// A section of version 0 with its checksum.
-    static func section(_ table: UInt8, _ body: [UInt8]) -> [UInt8] {
-        let length = body.count + 9
-        let head: [UInt8] = [table, 0xB0 | UInt8(length >> 8), UInt8(length & 0xFF), 0, 1, 0xC1, 0, 0]
-        return SpliceSection.sealed(head + body)
-    }
-
-    /// The program association section: the map of program 1 has the PID that libavformat uses.
-    static let association = section(0, [0, 1, 0xF0, 0])
-
-    /// The map of streams with these types.
-    static func map(_ types: [UInt8]) -> [UInt8] {
-        section(2, [0xE1, 0, 0xF0, 0] + streams(types))
-    }
-
-    static func streams(_ types: [UInt8]) -> [UInt8] {
-        types.indices.flatMap { index -> [UInt8] in [types[index], 0xE1, UInt8(index), 0xF0, 0] }
-    }
-
-    /// The packets that carry `section`: as few as possible, or more with stuffing.
-    static func packets(_ section: [UInt8], pid: Int, using random: inout SeededRandom) -> [[UInt8]] {
-        var (rest, packets): ([UInt8], [[UInt8]]) = ([0] + section, [])
-        while !rest.isEmpty {
-            let isLast = rest.count < 40 || (rest.count <= 184 && Bool.random(using: &random))
-            let count = isLast ? rest.count : Int.random(in: 20...min(183, rest.count - 1), using: &random)
-            var packet: [UInt8] = [0x47, UInt8(pid >> 8) | (packets.isEmpty ? 0x40 : 0), UInt8(pid & 0xFF)]
-            if isLast {
-                packet += [0x10] + rest + [UInt8](repeating: 0xFF, count: 184 - count)
-            } else {
-                let stuffing: [UInt8] = [0] + [UInt8](repeating: 0xFF, count: 182)
-                packet += [0x30, UInt8(183 - count)]
-                packet += stuffing.prefix(183 - count)
-                packet += rest.prefix(count)
-            }
-            packets.append(packet)
-            rest.removeFirst(count)
-        }
-        return packets
-    }
-
-    /// Up to four packets of a stream.
-    static func content(using random: inout SeededRandom) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for _ in 0..<Int.random(in: 0...4, using: &random) {
-            bytes += [0x47, 1, 0, 0x10]
-            for _ in 0..<184 { bytes.append(UInt8.random(in: 0...255, using: &random)) }
-        }
-        return bytes
-    }
-}
-
 /// Transport packets, sections and ADTS frames: complete, truncated and damaged.
 @Suite("Random transport streams")
 struct TransportPropertyTests {

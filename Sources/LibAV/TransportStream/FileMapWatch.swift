@@ -10,7 +10,6 @@ internal import CFFmpeg
 /// read a second time: its beginning, for the coding that the demuxer knows, and the bytes in which the new map came.
 /// Versions say nothing about the beginning that was probed, and about a place that was sought: there the bytes alone
 /// decide.
-/// decide.
 struct FileMapWatch {
     /// How much of the beginning of the file is read to find its first map, in bytes.
     private static let head: Int64 = 1 << 20
