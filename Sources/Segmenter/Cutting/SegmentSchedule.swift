@@ -51,9 +51,10 @@ struct SegmentSchedule {
         return overflow ? .distantFuture : origin + .nanoseconds(time)
     }
 
-    /// Returns the first boundary after `time`.
+    /// Returns the first boundary after `time`; `distantFuture` if no clock reaches it.
     private func boundary(after time: ProgramInstant, _ duration: Duration, _ origin: ProgramInstant) -> ProgramInstant
     {
+        guard time < .distantFuture else { return .distantFuture }
         if let grid {
             let passed = min(Self.nearest, duration / 10).inMilliseconds
             let now = UTCTime(milliseconds: programStart.milliseconds + time.nanoseconds / 1_000_000 + passed)
