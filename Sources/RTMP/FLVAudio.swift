@@ -101,3 +101,15 @@ extension FLVAudio.Codec {
         }
     }
 }
+
+extension FLVAudio.Codec {
+    /// The audio codec of Enhanced RTMP that is the same as `codec`; nil if `codec` uses Adobe's FLV form, or is no
+    /// audio codec.
+    init?(enhanced codec: Media.Codec) {
+        switch codec {
+        case .opus: self = .opus
+        case .ac3: self = .ac3
+        case .h264, .hevc, .av1, .aac, .mp3, .pcm, .scte35, .amf0, .text: return nil
+        }
+    }
+}

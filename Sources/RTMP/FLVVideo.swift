@@ -88,3 +88,20 @@ package struct FLVVideo: Sendable {
         String(code.map { $0.isASCII && ($0.isLetter || $0.isNumber || "-.".contains($0)) ? $0 : "?" })
     }
 }
+
+extension FLVVideo.Codec {
+    /// The video codec of Enhanced RTMP that is the same as `codec`; nil if `codec` uses Adobe's FLV form, or is no
+    /// video codec.
+    init?(enhanced codec: Media.Codec) {
+        switch codec {
+        case .hevc: self = .hevc
+        case .av1: self = .av1
+        case .h264, .aac, .opus, .mp3, .ac3, .pcm, .scte35, .amf0, .text: return nil
+        }
+    }
+}
+
+extension Media.Codec {
+    /// The codec's FourCC in Enhanced RTMP; nil for any other codec, such as one that uses Adobe's FLV form.
+    var enhancedFourCC: String? { FLVVideo.Codec(enhanced: self)?.rawValue ?? FLVAudio.Codec(enhanced: self)?.rawValue }
+}

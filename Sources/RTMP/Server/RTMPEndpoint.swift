@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Networking
 internal import Synchronization
 
 /// Decides whether a client is allowed to publish or play. Called for each request with a known stream and the right
@@ -38,19 +39,9 @@ final class RTMPEndpoint: Sendable {
     /// key of the same length takes the same time as comparing the right one.
     func matches(_ request: RTMPStreamRequest) -> Bool {
         let isSameRole = (request.action == .publish) == (url.role == .input)
-        let isSameName = Self.isEqual(request.path, url.path)
-        let isSameKey = url.playKey.map { Self.isEqual(request.parameter("key") ?? "", $0) } ?? true
+        let isSameName = ConstantTime.isEqual(request.path, url.path)
+        let isSameKey = url.playKey.map { ConstantTime.isEqual(request.parameter("key") ?? "", $0) } ?? true
         return isSameRole && isSameName && isSameKey
-    }
-
-    /// Compares all bytes of `given`, so that the time does not depend on the position of the first difference.
-    static func isEqual(_ given: String, _ secret: String) -> Bool {
-        let (given, secret) = (Array(given.utf8), Array(secret.utf8))
-        var difference = given.count ^ secret.count
-        for index in given.indices {
-            difference |= Int(given[index] ^ (secret.isEmpty ? 0 : secret[index % secret.count]))
-        }
-        return difference == 0
     }
 
     /// The publication that occupies the stream; nil if no client publishes it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Media
 internal import Networking
 
 /// A peer's capabilities beyond RTMP 1.0, from `connect` or the answer to it (Enhanced RTMP v2, "Enhancing
@@ -32,6 +33,15 @@ package struct RTMPCapabilities: Sendable, Equatable {
 
     /// The capabilities of a peer that announced none of them.
     package init() {}
+
+    /// The codecs of `stream` that have a FourCC and that the peer does not support according to these capabilities;
+    /// empty if the peer did not send its codecs.
+    package func unknownCodecs(of stream: StreamDescription) -> [Media.Codec] {
+        guard isEnhanced else { return [] }
+        return [stream.video, stream.audio].compactMap { $0?.codec }.filter { codec in
+            codec.enhancedFourCC.map { !knows($0) } ?? false
+        }
+    }
 }
 
 /// A client's request to publish or to play a stream.

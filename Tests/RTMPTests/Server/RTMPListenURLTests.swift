@@ -64,12 +64,4 @@ struct RTMPListenURLTests {
         #expect("\(output)" == "rtmp-listen://127.0.0.1:1935/live/program")
         #expect(!dumped.contains("secret-key"))
     }
-
-    @Test("Two stream keys are equal only if all of their bytes are equal")
-    func keys() {
-        for (one, other) in [("", "a"), ("a", ""), ("ab", "abab"), ("abab", "ab"), ("abc", "abd"), ("ä", "a")] {
-            #expect(!RTMPEndpoint.isEqual(one, other))
-        }
-        #expect(RTMPEndpoint.isEqual("abc", "abc") && RTMPEndpoint.isEqual("", ""))
-    }
 }
