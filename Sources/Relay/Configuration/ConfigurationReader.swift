@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Networking
-internal import Program
 internal import Studio
 
 /// Converts the tree of a configuration file to the equivalent flags. Each error is stored with its position, and

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Kernels
-internal import LibAV
 package import Media
 package import Program
 internal import Synchronization

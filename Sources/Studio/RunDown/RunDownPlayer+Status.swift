@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Kernels
 package import Media
 internal import Program
 package import Status
