@@ -5,6 +5,7 @@ package import Encoder
 package import FanOut
 package import Ingest
 internal import LibAV
+internal import Logging
 package import Media
 package import Monitor
 internal import Networking
@@ -230,6 +231,87 @@ extension ChannelConfiguration {
         }
     }
 }
+
+// MARK: The names under which a channel records, and its record directories
+
+extension ChannelConfiguration {
+    /// How long a question about two directories waits for their disks.
+    fileprivate static let patience = Duration.seconds(3)
+
+    /// The names under which the channel records: its own, and those of its sources if they are recorded.
+    package var recordedNames: [String] {
+        guard let recording else { return [] }
+        return [name] + recording.sources.map { SegmentName.channel(name, source: $0) }
+    }
+
+    /// The record directories, each with the names under which the channel records there. Only the program is recorded
+    /// in the second directory.
+    private var recordedPlaces: [(String, [String])] {
+        guard let recording else { return [] }
+        var places = [(recording.directory, recordedNames)]
+        if let also = recording.also { places.append((also, [name])) }
+        return places
+    }
+
+    /// Returns a name under which both this channel and `other` would record in the same directory; nil if there is no
+    /// such name. Blocks on the disks if two directories are written differently. If the disks do not answer within
+    /// 3 s, these directories count as different.
+    package func nameRecordedTwice(with other: ChannelConfiguration) -> String? {
+        for (directory, names) in recordedPlaces {
+            for (another, taken) in other.recordedPlaces {
+                let twice = names.first { taken.contains($0) }
+                if let twice, Self.areSame(directory, another) { return twice }
+            }
+        }
+        return nil
+    }
+
+    private static func areSame(_ one: String, _ other: String) -> Bool {
+        if one == other { return true }
+        return Answer.of("relay.prepare", within: patience) { RecordDirectory.areSame(one, other) } ?? false
+    }
+}
+
+extension ChannelConfiguration.Recording {
+    /// The recording in the second directory; nil if there is no such directory. It has the same settings, and contains
+    /// the program alone: sources are recorded and clips are taken in the first directory.
+    package var second: ChannelConfiguration.Recording? {
+        guard let also else { return nil }
+        var second = self
+        (second.directory, second.beside, second.also) = (also, directory, nil)
+        (second.sources, second.replay) = ([], nil)
+        second.upload = upload?.ofSecondDirectory
+        return second
+    }
+
+    /// A sentence that says that the two record directories are the same, or that one of them is in the other: files of
+    /// one recording would then be taken for those of the other. Nil if the directories are apart, if there is only one
+    /// directory, and if the disks do not answer within 3 s. Blocks on the disks.
+    package var collision: String? {
+        guard let also else { return nil }
+        let answer = Answer.of("relay.prepare", within: ChannelConfiguration.patience) { [directory] in
+            RecordDirectory.areNested(directory, also)
+        }
+        return answer == true ? Self.collision(of: also, and: directory) : nil
+    }
+
+    /// Returns a sentence that says that `second` and `first` are the same directory, or that one of them is in the
+    /// other.
+    static func collision(of second: String, and first: String) -> String {
+        "\(second) and \(first) are the same directory, or one is in the other"
+    }
+
+    /// Returns `logger` for the log lines of this recording. If there are two record directories, each line names the
+    /// directory of this recording.
+    func logger(_ logger: Logger) -> Logger {
+        guard also != nil || beside != nil else { return logger }
+        var logger = logger
+        logger[metadataKey: "directory"] = "\(directory)"
+        return logger
+    }
+}
+
+// MARK: Outputs
 
 extension OutputAddress {
     /// Returns a name such as `srt-1`: the kind's name, and the lowest number for which the name is not among `names`.
