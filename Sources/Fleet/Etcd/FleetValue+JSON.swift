@@ -37,16 +37,13 @@ extension FleetValue {
         }
     }
 
-    /// A value without any member that matters.
-    private struct MarkRecord: Codable {}
-
     /// The value as JSON. A channel's description is written by the commands that apply it, and not by a host.
     package var json: String {
         switch self {
         case .host(let name): FleetJSON.text(HostRecord(host: name))
         case .offer(let offer): FleetJSON.text(offer)
         case .successor(let successor): FleetJSON.text(SuccessorRecord(successor))
-        case .demand, .mark: FleetJSON.text(MarkRecord())
+        case .demand, .mark: "{}"
         }
     }
 
@@ -60,7 +57,7 @@ extension FleetValue {
             case .claim, .host, .move: record(HostRecord.self).map { .host($0.host) }
             case .offer: record(HandoverOffer.self).map { .offer($0) }
             case .successor: record(SuccessorRecord.self)?.successor.map { .successor($0) }
-            case .drain: record(MarkRecord.self).map { _ in .mark }
+            case .drain: .mark
             case .channel, .other: nil
             }
         guard let value else { return nil }

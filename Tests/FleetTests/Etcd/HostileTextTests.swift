@@ -101,7 +101,7 @@ struct HostileTextTests {
             (.offer, #"{"round":1e400}"#), (.successor, #"{"host":"a","state":"armed"}"#),
             (.successor, #"{"host":"a","state":"gone"}"#), (.successor, #"{"state":"ready"}"#),
             (.claim, #"{"host":null}"#),
-            (.host, "[]"), (.move, #""a""#), (.drain, "1"),
+            (.host, "[]"), (.move, #""a""#),
         ] as [(FleetKey.Kind, String)])
     func `A value that is not wholly understood is not read`(kind: FleetKey.Kind, text: String) {
         #expect(FleetValue(kind, Array(text.utf8)) == nil)
