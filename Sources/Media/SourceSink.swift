@@ -41,10 +41,10 @@ package protocol SourceSink: AnyObject, Sendable {
 /// CLOCK_MONOTONIC. Any thread may call the methods.
 package protocol SourceTimes: AnyObject, Sendable {
     /// Updates the source's clock mapping to `moment`, and detects late media. The program calls it at each tick.
-    func advance(to moment: Timestamp)
+    func advance(to moment: MonotonicInstant)
     /// The moment at which `time` of the source's timeline is due, by the current mapping; nil while there is no
     /// mapping.
-    func due(_ time: Timestamp, of track: TrackKind) -> Timestamp?
+    func due(_ time: Timestamp, of track: TrackKind) -> MonotonicInstant?
     /// How much longer the media of `track` lasts on CLOCK_MONOTONIC than by its timestamps, as a fraction: 0.0001
     /// means 100 ppm.
     func stretch(of track: TrackKind) -> Double
