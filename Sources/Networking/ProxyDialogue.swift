@@ -43,13 +43,7 @@ struct HTTPProxyDialogue: ProxyDialogue {
     let proxy: ProxyURL
     let host: String
     let port: UInt16
-    private var answer: [UInt8] = []
-
-    init(proxy: ProxyURL, host: String, port: UInt16) {
-        self.proxy = proxy
-        self.host = host
-        self.port = port
-    }
+    fileprivate var answer: [UInt8] = []
 
     mutating func begin() -> [UInt8] {
         let target = "\(URLParts.bracketed(host)):\(port)"
@@ -89,19 +83,13 @@ struct HTTPProxyDialogue: ProxyDialogue {
 
 /// SOCKS version 5 (RFC 1928) with user and password (RFC 1929).
 struct SOCKSProxyDialogue: ProxyDialogue {
-    private enum Phase { case methods, login, connection }
+    fileprivate enum Phase { case methods, login, connection }
 
     let proxy: ProxyURL
     let host: String
     let port: UInt16
-    private var phase = Phase.methods
-    private var answer: [UInt8] = []
-
-    init(proxy: ProxyURL, host: String, port: UInt16) {
-        self.proxy = proxy
-        self.host = host
-        self.port = port
-    }
+    fileprivate var phase = Phase.methods
+    fileprivate var answer: [UInt8] = []
 
     mutating func begin() -> [UInt8] { proxy.user == nil ? [5, 1, 0] : [5, 2, 0, 2] }
 
