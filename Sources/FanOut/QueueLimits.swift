@@ -15,15 +15,6 @@ package struct QueueLimits: Sendable, Equatable {
     /// count as queued, see ``ArrivalPace``.
     package var takesBursts = false
 
-    package init(
-        disposableThreshold: Duration, videoThreshold: Duration, maximumDuration: Duration, maximumBytes: Int
-    ) {
-        self.disposableThreshold = disposableThreshold
-        self.videoThreshold = videoThreshold
-        self.maximumDuration = maximumDuration
-        self.maximumBytes = maximumBytes
-    }
-
     /// The default limits of a live output: 700 ms, 900 ms, 3 s and 8 MiB. OBS has the same two thresholds, so many
     /// users know them.
     package static let live = QueueLimits(

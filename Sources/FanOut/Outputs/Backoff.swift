@@ -26,34 +26,20 @@ package struct Backoff: Sendable, Equatable {
     }
 
     /// The wait between the first failure and the next attempt.
-    package var base: Duration
+    package var base = Duration.seconds(1)
     /// The maximum wait if the peer answered, or if the output was never on air.
-    package var cap: Duration
+    package var cap = Duration.seconds(15)
     /// The maximum wait if the peer does not answer but has accepted the stream before.
-    package var lostCap: Duration
+    package var lostCap = Duration.seconds(5)
     /// How long after going off air the wait stays at ``base`` if the peer does not answer.
-    package var quickFor: Duration
+    package var quickFor = Duration.seconds(30)
     /// The wait between a permanent refusal and the next attempt.
-    package var refusedInterval: Duration
+    package var refusedInterval = Duration.seconds(60)
     /// If the output was on air for at least this time, the failures before it went on air no longer lengthen the wait.
-    package var resetAfter: Duration
+    package var resetAfter = Duration.seconds(30)
     /// If a connection is lost after at least this time on air, the network counts as the cause. If it is lost earlier,
     /// the cause is taken to be a server that accepts the stream and then drops it.
-    package var stableAfter: Duration
-
-    package init(
-        base: Duration = .seconds(1), cap: Duration = .seconds(15), lostCap: Duration = .seconds(5),
-        quickFor: Duration = .seconds(30), refusedInterval: Duration = .seconds(60),
-        resetAfter: Duration = .seconds(30), stableAfter: Duration = .seconds(3)
-    ) {
-        self.base = base
-        self.cap = cap
-        self.lostCap = lostCap
-        self.quickFor = quickFor
-        self.refusedInterval = refusedInterval
-        self.resetAfter = resetAfter
-        self.stableAfter = stableAfter
-    }
+    package var stableAfter = Duration.seconds(3)
 
     /// The wait after consecutive failure number `failures`; the first failure has number 1. `past` is used only if the
     /// peer does not answer. `jitter` in 0..<1 shortens the wait by up to a fifth, so that outputs that failed together

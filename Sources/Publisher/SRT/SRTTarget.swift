@@ -3,7 +3,7 @@
 internal import Dispatch
 package import FanOut
 package import Media
-package import SRT
+internal import SRT
 
 /// The target of an SRT output: relay connects to a receiver, waits for receivers, or uses rendezvous mode.
 ///
@@ -14,14 +14,9 @@ package import SRT
 /// }
 /// ```
 package struct SRTTarget: OutputTarget {
-    private let url: SRTURL
-    private let name: String
-
-    /// Creates the target at `url` for the output `name`.
-    package init(url: SRTURL, name: String) {
-        self.url = url
-        self.name = name
-    }
+    let url: SRTURL
+    /// The output's name.
+    let name: String
 
     package var kind: String { "srt" }
     package var displayAddress: String { url.description }

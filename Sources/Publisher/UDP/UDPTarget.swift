@@ -3,18 +3,13 @@
 internal import Dispatch
 package import FanOut
 package import Media
-package import Networking
+internal import Networking
 
 /// The target of a UDP output: a receiver, or a multicast group of receivers, of an MPEG transport stream.
 package struct UDPTarget: OutputTarget {
-    private let url: UDPURL
-    private let name: String
-
-    /// Creates the target at `url` for the output `name`.
-    package init(url: UDPURL, name: String) {
-        self.url = url
-        self.name = name
-    }
+    let url: UDPURL
+    /// The output's name.
+    let name: String
 
     package var kind: String { "udp" }
     package var displayAddress: String { url.description }
