@@ -142,7 +142,7 @@ struct AudioServoTests {
         servo.restart()
         #expect(servo.position == nil)
         run(&servo, count: 1, target: { $0 + 480_000 }, seen: { _, _, _ in })
-        let off = servo.position.map { $0 - Timestamp(480_000 + 1024, in: Self.rate) }
+        let off = servo.position.map { $0 - ProgramInstant(480_000 + 1024, in: Self.rate) }
         #expect(off.map { abs($0.inNanoseconds) < 50_000 } == true)
         #expect(abs(servo.sampleRateError - found) < 1e-9)
     }
