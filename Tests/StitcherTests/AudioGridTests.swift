@@ -118,6 +118,37 @@ import Testing
         #expect(some.spans.count == 3)
     }
 
+    @Test func `The packets of the first clip that is long enough are not moved, and determine the grid`() {
+        func piece(seconds: Int64, at place: Int64, firstPacket: Int64) -> AudioGrid.Piece {
+            let length = seconds * 48_000
+            let packets = (0..<(length - firstPacket + 1023) / 1024).map {
+                IndexedSample(
+                    pts: firstPacket + $0 * 1024, duration: 1024, offset: $0 * 400, size: 400, isSync: true)
+            }
+            return AudioGrid.Piece(
+                range: place..<place + length, shift: place, lead: 0, available: 0..<length, packets: packets)
+        }
+        func grid(_ mode: StitchAudio) -> AudioGrid {
+            let pieces = [
+                piece(seconds: 10, at: 0, firstPacket: -500), piece(seconds: 120, at: 480_000, firstPacket: -1024),
+            ]
+            return AudioGrid(
+                pieces, .init(mode: mode, rate: 48_000, frame: 1600, margin: 1824, isSeam: { _, _ in true }))
+        }
+        // Of ten seconds no frame is moved, so the packets of the two minutes determine the grid: 480000 is 768 samples
+        // behind the beginning of a packet.
+        let automatic = grid(.automatic)
+        #expect(automatic.phase == 768 && automatic.moves == [0, 0] && automatic.shifts == [0, 480_000])
+        #expect(automatic.copies[0] == nil && automatic.copies[1] != nil)
+        #expect(automatic.reasons[0] == "its packets do not fit those that are copied")
+        // If all packets are to be copied, the second clip is moved to the grid of the first one.
+        let copied = grid(.copy)
+        #expect(copied.phase == 524 && copied.moves == [0, -244] && copied.shifts == [0, 479_756])
+        #expect(copied.copies[0]?.lowerBound == 0 && copied.copies[1] != nil)
+        let encoded = grid(.encode)
+        #expect(encoded.copies == [nil, nil] && encoded.moves == [0, 0] && encoded.phase == 0)
+    }
+
     @Test func `The AAC window types of a single channel and of a channel pair are parsed`() {
         // A pair with a common window: 001 0000 1, then 0, long, Kaiser.
         #expect(AACWindow([0x21, 0x10, 0]).map { $0.isLong && $0.isKaiser } == true)
