@@ -40,6 +40,37 @@ import Testing
         #expect(names.allSatisfy(catalogue.needsUpload))
     }
 
+    @Test func `A state that this run recorded counts more than the database's, until a new file has the name`() throws
+    {
+        let hold = UploadHold(directory: try .prepare(directory.path), channel: "test")
+        #expect(!hold.isLoaded && hold.known.isEmpty)
+        hold.load(["a": .waiting, "b": .done])
+        #expect(hold.isLoaded && hold.state(of: "a") == .waiting && hold.state(of: "c") == .some(nil))
+        hold.note(.done, of: "a")
+        hold.noteWaiting(["a", "c"])
+        #expect(hold.known == ["a": .done, "b": .done, "c": .waiting] && hold.state(of: "a") == .done)
+        // The rows of `a` and `b` are those of earlier files.
+        for name in ["a", "b"] { hold.renew(name) }
+        #expect(hold.known == ["c": .waiting])
+        #expect(hold.state(of: "a") == .some(nil) && hold.state(of: "b") == .some(nil))
+        // The row of the new file `b` is in the database, and that file waits.
+        hold.load(.waiting, of: "b")
+        #expect(hold.known == ["b": .waiting, "c": .waiting] && hold.state(of: "b") == .waiting)
+    }
+
+    @Test func `What waits is read from the database once, and only for the channel that owns the files`() throws {
+        let target = try RecordDirectory.prepare(directory.path)
+        let hold = UploadHold(directory: target, channel: "test")
+        hold.loadOnce()
+        #expect(hold.isLoaded && hold.known == [names[1]: .waiting])
+        try DatabaseQueue(path: database).write { try $0.execute(sql: "UPDATE segments SET upload = 'done'") }
+        hold.loadOnce()
+        #expect(hold.state(of: names[1]) == .waiting)
+        let other = UploadHold(directory: target, channel: "other")
+        other.loadOnce()
+        #expect(other.isLoaded && other.known.isEmpty)
+    }
+
     @Test func `While the catalogue cannot be read, no file that may wait for its upload is deleted`() throws {
         try DatabaseQueue(path: database).write {
             try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: something from the future')")
