@@ -55,8 +55,10 @@ package struct Instant<Line>: Sendable, Hashable, Comparable {
     package static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 }
 
-/// A moment is coded as its number of nanoseconds.
-extension Instant: Codable {
+/// A moment is coded, and shown in text, as its number of nanoseconds.
+extension Instant: Codable, CustomStringConvertible {
+    package var description: String { String(nanoseconds) }
+
     package init(from decoder: any Decoder) throws {
         nanoseconds = try decoder.singleValueContainer().decode(Int64.self)
     }
