@@ -201,7 +201,7 @@ extension ExportJobs {
         let place = ExportPlace(directory: directory)
         // The notes are read again for each clip. The directory may have appeared after the process started, and other
         // channels export to it, too.
-        let notes = place.notes().filter { UTCTime.now.milliseconds - $0.ended <= Self.lifetime }
+        let notes = place.notes().filter { .milliseconds(UTCTime.now.milliseconds - $0.ended) <= Self.lifetime }
         take(notes, from: entry.archive)
         try place.prepare(known: Set(jobs.map(\.id)).union(notes.map(\.job.id)))
         let id = entry.job.id

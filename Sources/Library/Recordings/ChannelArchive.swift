@@ -254,7 +254,7 @@ extension ChannelArchive {
     private static func gap(_ gap: CatalogueGap) -> RecordingList.Gap {
         RecordingList.Gap(
             start: UTCTime(milliseconds: gap.start).extended,
-            durationSeconds: gap.to.map { Double($0 - gap.from) / 1e9 }, frames: gap.frames, cause: gap.cause)
+            durationSeconds: gap.to.map { ($0 - gap.from).inSeconds }, frames: gap.frames, cause: gap.cause)
     }
 
     /// The files of the channel that are being written, or were left open, in the order of time.
