@@ -42,7 +42,7 @@ import Testing
         #expect(closed.exit(before: 5, from: 4) == 4)
     }
 
-    @Test func `The earliest and the latest time of some frames are known, and of no frame there is none`() {
+    @Test func `Some frames have an earliest and a latest time, and an empty range has neither`() {
         #expect(closed.earliest(1..<4) == 1 && closed.latest(1..<4) == 3)
         #expect(closed.earliest(2..<2) == nil && closed.latest(2..<2) == nil)
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Archive
 import Foundation
 import LibAV
 import MP4
@@ -67,7 +68,7 @@ import Testing
         #expect(coded.video.samples.first?.isSync == true)
     }
 
-    @Test func `A file without video and a file that is none are refused with their names`() throws {
+    @Test func `A file that is no video and a missing file are refused with their names`() throws {
         try directory.write(Array("no film".utf8), to: "text.mp4")
         for name in ["text.mp4", "missing.mp4"] {
             let path = directory.path(name)
@@ -101,6 +102,19 @@ import Testing
         let shown = try (0..<total).map { number(try reader.frame($0)) }
         #expect(shown == Array(0..<Self.count) + Array(4..<Self.count))
         #expect(directory.all.filter { $0.hasPrefix(".") }.isEmpty, "no work file is left")
+    }
+
+    @Test func `Frames are re-encoded like a recording only if it says how it was encoded`() throws {
+        var source = try coded()
+        #expect(PieceRender(source) == nil, "it was not read as a recording")
+        let file = try FileDescriptor.open(readOnly: source.path)
+        source.recording = StitchSource.Recording(
+            file: file, tracks: try MovieFile.read(file).layout.tracks, samples: source.video.samples,
+            encoderSettings: "", channel: "test")
+        let render = try #require(PieceRender(source))
+        #expect(try render.render(3..<3, isCancelled: { false }).isEmpty)
+        let failure = #expect(throws: (any Error).self) { try render.render(3..<5, isCancelled: { false }) }
+        #expect(failure.map { "\($0)".contains("does not say how it was encoded") } == true)
     }
 
     @Test func `Frames that a demuxer reads are those that the file has in their places`() throws {
