@@ -3,6 +3,7 @@
 import Foundation
 import HTTPTypes
 import HummingbirdCore
+import Media
 import NIOCore
 import TestSupport
 import Testing

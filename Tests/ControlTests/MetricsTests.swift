@@ -7,6 +7,7 @@ import Ingest
 import Media
 import Program
 import Status
+import TestSupport
 import Testing
 import Upload
 
@@ -292,7 +293,7 @@ struct MetricsTests {
     @Test("The latency of writes is a histogram with cumulative buckets in the metrics")
     func histogram() {
         var latencies = LatencyHistogram()
-        for milliseconds in [0, 1, 2, 30, 20_000] { latencies.record(Int64(milliseconds) * 1_000_000) }
+        for milliseconds in [0, 1, 2, 30, 20_000] { latencies.record(.milliseconds(milliseconds)) }
         var status = status()
         status.recorder = RecorderStatus()
         status.recorder?.writeLatency = latencies.status

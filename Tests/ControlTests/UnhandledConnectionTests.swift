@@ -28,6 +28,6 @@ struct UnhandledConnectionTests {
     }
 
     private var pipeline: ControlChannel {
-        ControlChannel(base: HTTP1Channel(responder: { _, _, _ in }), files: nil)
+        ControlChannel(base: HTTP1Channel(responder: { _, _, _ in }), identity: nil)
     }
 }
