@@ -56,6 +56,27 @@ struct EncoderSessionTests {
         #expect(sink.isFinished.withLock { $0 })
     }
 
+    @Test("A session without video encodes audio alone, and ignores frames and requests for keyframes")
+    func audioAlone() throws {
+        let sink = Packets()
+        let session = try EncoderSession(settings: EncoderSettings(), video: nil, audio: .program, sink: sink)
+        #expect(session.description.video == nil && session.description.audio != nil && session.delayInFrames == 0)
+        session.requestKeyframe(at: nil)
+        let storage = FrameBuffer(width: 64, height: 48) { $0.initializeMemory(as: UInt8.self, repeating: 16) }
+        for index in Int64(0)..<25 {
+            try session.encode(AudioBuffer.silence(at: index * 1920, count: 1920, format: .program))
+            try session.encode(
+                VideoFrame(pts: index, timeBase: TimeBase(1, 25), width: 64, height: 48, storage: storage), at: index)
+        }
+        try session.finish()
+        #expect(sink.of(.video).isEmpty && sink.isFinished.withLock { $0 })
+        let audio = sink.of(.audio)
+        #expect((audio.last?.pts ?? 0) + 1024 >= 48_000)
+        let (status, bytes) = (session.status, audio.reduce(0) { $0 + Int64($1.payload.count) })
+        #expect(
+            status.framesIn == 0 && status.audioBytes == bytes && status.bytes == bytes && status.threadSeconds == 0)
+    }
+
     @Test("IDR frames occur only at multiples of the GOP's length; other frames may be disposable, but no IDR frame is")
     func gop() throws {
         let (sink, _) = try encode(frames: 130)

@@ -13,7 +13,7 @@ internal import Synchronization
 
 /// An encoder session in addition to the program's own. It never delays the program, because it runs on threads of
 /// lower priority and has a bounded queue. If it cannot keep up, it drops and counts frames of its own output only. It
-/// drops audio only if several hundred jobs wait.
+/// drops audio only if several hundred jobs wait. Without a video format, it encodes the audio alone.
 ///
 /// All calls may be made on any thread. All except `init` return at once.
 final class BackgroundEncoder: KeyframeRequester {
@@ -36,8 +36,13 @@ final class BackgroundEncoder: KeyframeRequester {
         /// Whether jobs that were not encoded yet are dropped.
         var isCancelled = false
         var failure: String?
-        /// The index of the newest frame that arrived after the encoder failed.
-        var lastLost: Int64?
+        /// The end of the newest input that the encoder did not encode because it failed.
+        var lost: ProgramInstant?
+
+        /// Records that input up to `end` arrived when no more input is accepted.
+        mutating func refuse(until end: ProgramInstant?) {
+            if failure != nil, !isFinished { lost = end ?? lost }
+        }
     }
 
     /// The names of an encoder: one for sentences, and one for its threads.
@@ -61,9 +66,8 @@ final class BackgroundEncoder: KeyframeRequester {
     private static let pause = Duration.seconds(10)
 
     private let name: Name
-    /// The number of luma pixels of an encoded frame.
-    private let pixels: Int
-    private let frameRate: FrameRate
+    /// The format of the encoded frames; nil if audio alone is encoded.
+    private let format: VideoFormat?
     private let session: EncoderSession
     private let handover = PacketHandover()
     private let interleaver: InterleavingSink
@@ -74,16 +78,14 @@ final class BackgroundEncoder: KeyframeRequester {
 
     /// Opens an encoder session whose packets go to `hub`. Blocks until the session is open. Throws ``ChannelFailure``.
     init(
-        _ name: Name, _ settings: EncoderSettings, format: VideoFormat, into hub: PacketStream,
+        _ name: Name, _ settings: EncoderSettings, format: VideoFormat?, into hub: PacketStream,
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
-        (self.name, self.clock, self.logger) = (name, clock, logger)
-        pixels = format.width * format.height
-        frameRate = format.frameRate
-        interleaver = InterleavingSink(hub)
+        (self.name, self.format, self.clock, self.logger) = (name, format, clock, logger)
         session = try Self.open(name, settings, format, handover, logger)
-        let delay = format.frameRate.timeBase.duration(Int64(session.delayInFrames))
-        interleaver.wait(upTo: max(.seconds(10), delay * 2))
+        let delay = format?.frameRate.timeBase.duration(Int64(session.delayInFrames)) ?? .zero
+        interleaver = InterleavingSink(
+            hub, waitingFor: Set(session.description.tracks.map(\.kind)), bound: max(.seconds(10), delay * 2))
     }
 
     /// The tracks of the encoder's packets.
@@ -97,12 +99,12 @@ final class BackgroundEncoder: KeyframeRequester {
     /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { state.withLock { $0.failure } }
 
-    /// Why nothing was encoded, and until which moment of the program; nil if the encoder did not fail, or if no
-    /// frame was lost because of its failure.
+    /// Why nothing was encoded, and until which moment of the program; nil if the encoder did not fail, or if
+    /// nothing was lost because of its failure.
     var missing: (reason: String, until: ProgramInstant)? {
-        let (failure, lastLost) = state.withLock { ($0.failure, $0.lastLost) }
-        guard let failure, let lastLost else { return nil }
-        return ("its encoder failed: \(failure)", frameRate.start(of: FrameIndex(lastLost) + 1))
+        let (failure, lost) = state.withLock { ($0.failure, $0.lost) }
+        guard let failure, let lost else { return nil }
+        return ("its encoder failed: \(failure)", lost)
     }
 
     func requestKeyframe(at programTime: ProgramInstant?) { session.requestKeyframe(at: programTime) }
@@ -142,9 +144,10 @@ final class BackgroundEncoder: KeyframeRequester {
 
     /// Takes audio. Normally it continues where the audio of the previous call ended; a gap becomes silence.
     func take(_ audio: AudioBuffer) {
+        let job = Job.audio(audio)
         state.withLock { state in
-            guard !state.isOver, state.jobs.count < Self.mostJobs else { return }
-            state.jobs.append(.audio(audio))
+            guard !state.isOver else { return state.refuse(until: end(of: job)) }
+            if state.jobs.count < Self.mostJobs { state.jobs.append(job) }
         }
         dataAvailable.signal()
     }
@@ -152,6 +155,7 @@ final class BackgroundEncoder: KeyframeRequester {
     /// Returns the maximum number of waiting frames. Each frame counts with the size of `frame` or of an encoded frame,
     /// whichever is larger.
     private func mostFrames(like frame: VideoFrame) -> Int {
+        let pixels = format.map { $0.width * $0.height } ?? 0
         let count = Self.mostBytes / (max(pixels, frame.width * frame.height) * 3 / 2)
         return min(max(count, Self.frameCounts.lowerBound), Self.frameCounts.upperBound)
     }
@@ -159,10 +163,7 @@ final class BackgroundEncoder: KeyframeRequester {
     /// Takes frame number `index` of the program. If `resized` is given, it is encoded instead of `frame`.
     func take(_ frame: VideoFrame, _ resized: ResizedFrame? = nil, at index: Int64) {
         state.withLock { state in
-            guard !state.isOver else {
-                if state.failure != nil, !state.isFinished { state.lastLost = index }
-                return
-            }
+            guard !state.isOver else { return state.refuse(until: end(of: .frame(frame, resized, index))) }
             guard state.frames < mostFrames(like: frame) else {
                 state.dropped += 1
                 return state.captions += frame.captions.prefix(max(0, Self.mostCaptions - state.captions.count))
@@ -186,7 +187,7 @@ extension BackgroundEncoder {
     /// inherit the low priority of the thread that opens it. Dispatch might also start threads during such a call,
     /// which would inherit the low priority as well, although they serve the whole process.
     private static func open(
-        _ name: Name, _ settings: EncoderSettings, _ format: VideoFormat, _ sink: any PacketSink, _ logger: Logger
+        _ name: Name, _ settings: EncoderSettings, _ format: VideoFormat?, _ sink: any PacketSink, _ logger: Logger
     ) throws(ChannelFailure) -> EncoderSession {
         let answer = Answer<Result<EncoderSession, ChannelFailure>>()
         MediaThread.start(name.thread) {
@@ -214,10 +215,19 @@ extension BackgroundEncoder {
             if state.withLock({ $0.isCancelled }) { handover.finish() } else { try session.finish() }
         } catch {
             state.withLock { state in
-                for case .frame(_, _, let index) in state.jobs { state.lastLost = index }
+                state.lost = state.jobs.lazy.compactMap(end).last ?? state.lost
                 (state.isOver, state.jobs, state.frames, state.failure) = (true, [], 0, "\(error)")
             }
             handover.finish()
+        }
+    }
+
+    /// Returns until when media is missing if `job` is not encoded; nil for audio beside video, where the frames tell
+    /// that.
+    private func end(of job: Job) -> ProgramInstant? {
+        switch job {
+        case .frame(_, _, let index): format?.frameRate.start(of: FrameIndex(index) + 1)
+        case .audio(let audio): format == nil ? ProgramInstant(audio.end, in: AudioFormat.program.timeBase) : nil
         }
     }
 
@@ -265,10 +275,12 @@ extension BackgroundEncoder {
             try session.encode(shown, at: index)
         case .audio(let audio):
             if position == nil { session.beginAudio(at: SampleIndex(audio.position)) }
-            let start = position ?? audio.position
-            if audio.position > start {
-                let count = Int(audio.position - start)
-                try session.encode(AudioBuffer.silence(at: start, count: count, format: .program))
+            var start = position ?? audio.position
+            // The silence for a gap is encoded one second at a time, because the gap can be long.
+            while start < audio.position {
+                let count = min(audio.position - start, Int64(AudioFormat.program.sampleRate))
+                try session.encode(AudioBuffer.silence(at: start, count: Int(count), format: .program))
+                start += count
             }
             try session.encode(audio)
             position = audio.end

@@ -86,10 +86,9 @@ final class SourceRecordings: KeyframeRequester {
         let channel = SegmentName.channel(program.channel, source: source.name)
         let isCopied = configuration.takesPackets && source.canBeCopied
         let hub = PacketStream(delivery: isCopied ? .immediate : .withFrames)
-        let coding: any SourceCoding =
-            source.hasVideo
-            ? try coding(of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
-            : try SourceAudioEncoder(of: source.name, bitrate: recorded.encoder.audioBitrate, into: hub, logger: logger)
+        let coding = try coding(
+            of: source.name, hasVideo: source.hasVideo, recorded, isCopied: isCopied, into: hub, clock: program.clock,
+            logger: logger)
         var one = Recording.Program(
             channel: channel, hasOutputs: true, delay: isCopied || !source.hasVideo ? nil : program.delay,
             gop: program.gop,
@@ -107,16 +106,16 @@ final class SourceRecordings: KeyframeRequester {
 
     /// Makes the object that produces the packets of a source's recording.
     private static func coding(
-        of name: String, _ recorded: RecordedSources, isCopied: Bool, into hub: PacketStream,
+        of name: String, hasVideo: Bool, _ recorded: RecordedSources, isCopied: Bool, into hub: PacketStream,
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any SourceCoding {
         let makeEncoder: SourceCopier.EncoderMaker = { () throws(ChannelFailure) in
             try SourceEncoder(
                 recorded.encoder, format: recorded.format,
-                placeholder: SlatePattern.frame(recorded.format, lines: ["NO SIGNAL", name]), into: hub, clock: clock,
-                logger: logger)
+                placeholder: hasVideo ? SlatePattern.frame(recorded.format, lines: ["NO SIGNAL", name]) : nil,
+                into: hub, clock: clock, logger: logger)
         }
-        guard isCopied else { return try makeEncoder() }
+        guard isCopied, hasVideo else { return try makeEncoder() }
         return SourceCopier(frameRate: recorded.format.frameRate, into: hub, logger: logger, makeEncoder: makeEncoder)
     }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Encoder
 import FanOut
+import Ingest
+import Logging
 import Media
+import Program
 import Status
 import TestSupport
 import Testing
@@ -10,29 +14,37 @@ import Testing
 @testable import Channel
 
 @Suite("The encoder of an audio-only source")
-struct SourceAudioEncoderTests {
+struct SourceEncoderTests {
     /// An encoder, and the packets that come out of it.
     private final class Bench: Sendable {
-        let encoder: SourceAudioEncoder
+        let encoder: SourceEncoder
         let packets = CollectedPackets()
         let log = CollectedLog()
+        private let over = DispatchSemaphore(value: 0)
 
         init() throws {
             let hub = PacketStream()
-            encoder = try SourceAudioEncoder(of: "voice", bitrate: 96_000, into: hub, logger: log.logger)
+            var settings = EncoderSettings()
+            settings.audioBitrate = 96_000
+            encoder = try SourceEncoder(
+                settings, format: .usual, placeholder: nil, into: hub, clock: ManualClock(), logger: log.logger)
             hub.add(packets)
+            encoder.start { [over] in over.signal() }
         }
 
         func take(_ position: Int64, _ count: Int, at frame: Int64 = 0) {
             encoder.take(nil, .silence(at: position, count: count, format: .program), at: FrameIndex(frame))
         }
 
-        /// Ends the encoder, and waits for the packet in which the sample before `end` is.
+        /// Ends the encoder, and waits until everything is encoded: up to the sample before `end`.
         func finish(at end: Int64) throws {
             encoder.finish()
-            try eventually("the audio is encoded up to \(end)") {
-                packets.all.last.map { $0.pts + 1024 >= end } == true
-            }
+            try waitForEnd()
+            #expect(packets.all.last.map { $0.pts + 1024 >= end } == true)
+        }
+
+        func waitForEnd() throws {
+            try eventually("the encoder ends") { over.wait(timeout: .now()) == .success }
         }
     }
 
@@ -57,10 +69,8 @@ struct SourceAudioEncoderTests {
             bench.take(position, 960)
             try bench.finish(at: position + 960)
             #expect(isComplete(bench.packets.all, from: start))
-            try eventually("all bytes are counted") {
-                bench.encoder.status.audioBytes == bench.packets.all.reduce(0) { $0 + Int64($1.payload.count) }
-            }
-            #expect(bench.encoder.status.bytes == bench.encoder.status.audioBytes)
+            let bytes = bench.packets.all.reduce(0) { $0 + Int64($1.payload.count) }
+            #expect(bench.encoder.status.audioBytes == bytes && bench.encoder.status.bytes == bytes)
             #expect(bench.encoder.failure == nil && bench.encoder.missing == nil)
             #expect(bench.log.lines.isEmpty && bench.encoder.coding == .encoded && bench.encoder.dropped == 0)
         }
@@ -89,5 +99,41 @@ struct SourceAudioEncoderTests {
         let description = bench.encoder.description
         #expect(description.video == nil && description.audio?.bitrate == 96_000 && description.leadingKind == .audio)
         #expect(bench.packets.all.last.map { $0.pts < 4800 + 1024 } == true)
+    }
+
+    @Test("A source without video gets no frames, even if it shows one")
+    func frames() throws {
+        let bench = try Bench()
+        let frame = SlatePattern.frame(.usual, lines: [])
+        for number in Int64(0)..<5 {
+            bench.encoder.take(
+                frame, .silence(at: number * 1920, count: 1920, format: .program), at: FrameIndex(number))
+        }
+        try bench.finish(at: 9600)
+        #expect(bench.packets.frames.isEmpty && bench.encoder.status.framesIn == 0 && bench.encoder.dropped == 0)
+    }
+
+    @Test("If the encoder of an audio source fails, its recording lacks the audio up to the end of the newest piece")
+    func fails() throws {
+        let bench = try Bench()
+        let bad = [Float](repeating: .nan, count: 1024)
+        var pieces: Int64 = 0
+        try eventually("the encoder fails") {
+            bench.encoder.take(
+                nil, AudioBuffer(position: pieces * 1024, format: .program, channels: [bad, bad]), at: 0)
+            pieces += 1
+            return bench.encoder.failure != nil
+        }
+        bench.take(pieces * 1024, 1024)
+        try bench.waitForEnd()
+        let missing = try #require(bench.encoder.missing)
+        #expect(missing.until == ProgramInstant((pieces + 1) * 1024, in: AudioFormat.program.timeBase))
+        #expect(missing.reason.hasPrefix("its encoder failed: "))
+        let text = "the recording of a source ends: its encoder failed"
+        #expect(bench.log.lines(containing: text, at: .error).count == 1 && bench.encoder.status.refusedFrames > 0)
+        // What comes after the end of the recording is not missing.
+        bench.encoder.finish()
+        bench.take((pieces + 1) * 1024, 1024)
+        #expect(bench.encoder.missing?.until == missing.until)
     }
 }
