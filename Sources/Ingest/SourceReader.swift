@@ -94,7 +94,7 @@ final class SourceReader {
         let target =
             switch begin {
             case .moment(let moment): first + stream.timeBase.ticks(moment)
-            case .stamp(let stamp): stream.timeBase.ticks(stamp)
+            case .stamp(let stamp): TimeBase.nanoseconds.rescale(stamp.nanoseconds, to: stream.timeBase)
             }
         // Parts of a file whose coding changes can only be read from their beginning.
         if input.demuxer.transportStream == nil { try seek(stream, to: target, after: first) }
@@ -121,7 +121,7 @@ final class SourceReader {
     /// ``firstWanted``, the next part skips the frames that are still too early.
     var startBehindChange: StartPoint {
         guard let firstWanted, let base = video?.decoder.stream.timeBase else { return .beginning }
-        guard let skippedEnd else { return .stamp(base.duration(firstWanted)) }
+        guard let skippedEnd else { return .stamp(Timestamp(firstWanted, in: base)) }
         return .moment(base.duration(max(0, firstWanted - skippedEnd)))
     }
 

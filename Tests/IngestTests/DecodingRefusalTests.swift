@@ -12,7 +12,7 @@ struct DecodingRefusalTests {
         _ refusal: inout DecodingRefusal, from start: Int, packets: Int, keyframes: Bool, errors: Bool = true
     ) {
         for index in start..<start + packets {
-            refusal.note(packetAt: .milliseconds(40 * index), isKeyframe: keyframes && index % 25 == 0)
+            refusal.note(packetAt: .zero + .milliseconds(40 * index), isKeyframe: keyframes && index % 25 == 0)
             if errors { refusal.noteError() }
         }
     }
@@ -31,7 +31,7 @@ struct DecodingRefusalTests {
         var refusal = DecodingRefusal()
         refuse(&refusal, from: 1, packets: 249, keyframes: false)
         #expect(!refusal.isOver)
-        refusal.note(packetAt: .milliseconds(40 * 250), isKeyframe: true)
+        refusal.note(packetAt: .zero + .milliseconds(40 * 250), isKeyframe: true)
         refuse(&refusal, from: 251, packets: 20, keyframes: false)
         #expect(!refusal.isOver)
         refusal.noteFrame()

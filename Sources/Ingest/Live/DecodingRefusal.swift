@@ -24,14 +24,14 @@ struct DecodingRefusal: Sendable {
     private(set) var replacements = 0
     /// The times of the first packet, the first keyframe and the newest packet since the last decoded frame or
     /// replacement.
-    private var (first, keyframe, newest): (Duration?, Duration?, Duration?)
+    private var (first, keyframe, newest): (Timestamp?, Timestamp?, Timestamp?)
     private var errors = 0
 
     /// Creates the state for a decoder that has received no packet yet.
     init() {}
 
     /// Records a packet that the decoder gets. All audio packets count as keyframes.
-    mutating func note(packetAt time: Duration, isKeyframe: Bool) {
+    mutating func note(packetAt time: Timestamp, isKeyframe: Bool) {
         // Times that go back mean that the sender's clock was restarted, so the count begins again.
         if let newest, time < newest { (first, keyframe) = (nil, nil) }
         newest = time

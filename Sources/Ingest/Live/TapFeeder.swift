@@ -97,9 +97,8 @@ final class TapFeeder {
 extension EncodedPacket {
     /// A copy of the packet with these times, which are on the source's timeline.
     fileprivate func placed(at time: Timestamp, decoded: Timestamp) -> EncodedPacket {
-        let base = TimeBase.nanoseconds
-        let dts = base.rescale(decoded.nanoseconds, to: timeBase)
-        let delay = base.rescale((time - decoded).inNanoseconds, to: timeBase)
+        let dts = TimeBase.nanoseconds.rescale(decoded.nanoseconds, to: timeBase)
+        let delay = timeBase.ticks(time - decoded)
         return EncodedPacket(
             of: description, pts: dts + max(0, delay), dts: dts, duration: duration, isKeyframe: isKeyframe,
             isDisposable: isDisposable, payload: payload)

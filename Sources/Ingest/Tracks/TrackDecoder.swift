@@ -156,7 +156,8 @@ final class TrackDecoder {
 
     private func note(_ packet: PacketBox) {
         guard let time = packet.dts ?? packet.pts else { return }
-        refusal.note(packetAt: stream.timeBase.duration(time), isKeyframe: stream.kind == .audio || packet.isKeyframe)
+        refusal.note(
+            packetAt: Timestamp(time, in: stream.timeBase), isKeyframe: stream.kind == .audio || packet.isKeyframe)
     }
 
     private func isBehindHole(_ packet: PacketBox) -> Bool {
