@@ -4,7 +4,35 @@ internal import Encoder
 internal import FanOut
 internal import Logging
 package import Media
+internal import Networking
 internal import Program
+
+/// How a channel sets up one of its recordings, and what it does if that fails.
+private struct RecordingPolicy {
+    /// Holds the recording.
+    let slot: RecordingSlot
+    /// Whether the complete setup, which includes the query for free space, must end within ``patience``. Otherwise
+    /// only the directory must answer within this time.
+    let limitsSetup: Bool
+    /// Whether the setup asks if the remote for uploads answers.
+    let asksRemote: Bool
+    /// The level at which a failure is logged.
+    let level: Logger.Level
+    /// Where the channel is recorded, for the log: empty for the record directory.
+    let place: String
+
+    /// How long the program, or an operator, waits for a disk.
+    static let patience = Duration.seconds(10)
+
+    /// The policy for a recording of `configuration`. A failure in the second directory never affects the program or
+    /// the recording in the record directory, which has asked the remote already.
+    init(of configuration: ChannelConfiguration.Recording, in recordings: ChannelRecordings) {
+        let isSecond = configuration.beside != nil
+        slot = isSecond ? recordings.second : recordings.first
+        (limitsSetup, asksRemote, level) = (isSecond, !isSecond, isSecond ? .warning : .error)
+        place = isSecond ? " in \(configuration.directory)" : ""
+    }
+}
 
 extension Channel {
     /// Starts a recording while the channel is on air, and another one in the second directory if there is one. The
@@ -64,7 +92,7 @@ extension Channel {
         _ configuration: ChannelConfiguration.Recording, in places: RecordingPlaces, canLack: Bool
     ) throws(ChannelFailure) {
         do throws(ChannelFailure) {
-            recordings.first.prepare(try Recording(configuration, in: places.first.get(), of: recorded(configuration)))
+            recordings.first.prepare(try make(configuration, in: places.first))
             prepareSecond(of: configuration, in: places)
         } catch {
             let hasSecond = prepareSecond(of: configuration, in: places)
@@ -73,41 +101,64 @@ extension Channel {
         }
     }
 
-    /// Sets up a recording with `configuration`. Blocks until the file system and the remote for uploads have answered.
-    /// `patience` limits the time that the directory may take; nil means no limit. Without `canWait`, a recording that
-    /// would have to wait for disk space is refused.
-    func make(
-        _ configuration: ChannelConfiguration.Recording, patience: Duration? = .seconds(10), canWait: Bool = true
+    /// Sets up a recording with `configuration`, in `place` if that is prepared already. Blocks until the file system
+    /// and the remote for uploads have answered. Throws an error if the file system takes longer than the
+    /// ``RecordingPolicy`` allows. Without `canWait`, a recording that would have to wait for disk space is refused.
+    private func make(
+        _ configuration: ChannelConfiguration.Recording, in place: Result<RecordingPlace, ChannelFailure>? = nil,
+        canWait: Bool = true
     ) throws(ChannelFailure) -> Recording {
-        let place = try RecordingPlace(
-            configuration, channel: name, patience: patience, asksRemote: configuration.beside == nil,
-            collisions: resources.collisions, logger: configuration.logger(logger))
-        var program = try recorded(configuration)
-        if !canWait { program.hasOutputs = false }
-        return try Recording(configuration, in: place, of: program)
+        let policy = RecordingPolicy(of: configuration, in: recordings)
+        let (patience, asksRemote) = (policy.limitsSetup ? nil : RecordingPolicy.patience, policy.asksRemote)
+        let ask: @Sendable () -> Result<Recording, ChannelFailure> = { [self] in
+            Result { () throws(ChannelFailure) in
+                let prepared = try place.map { (place) throws(ChannelFailure) in try place.get() }
+                let place =
+                    if let prepared { prepared } else {
+                        try RecordingPlace(
+                            configuration, channel: name, patience: patience, asksRemote: asksRemote,
+                            collisions: resources.collisions, logger: configuration.logger(logger))
+                    }
+                var program = try recorded(configuration)
+                if !canWait { program.hasOutputs = false }
+                return try Recording(configuration, in: place, of: program)
+            }
+        }
+        guard policy.limitsSetup else { return try ask().get() }
+        guard let answer = Answer.of("relay.prepare", within: RecordingPolicy.patience, ask) else {
+            throw ChannelFailure(
+                .cannotRecord, .record(configuration.directory), because: "its file system does not answer")
+        }
+        return try answer.get()
     }
 
-    /// After `failure`, schedules further attempts in the background to set up the recording in the record directory.
-    /// Returns false, and does nothing, if the record directory has another recording or the program has ended.
+    /// After `failure`, schedules further attempts in the background to set up the recording of `configuration`.
+    /// Returns false, and does nothing, if its directory has another recording or the program has ended.
+    @discardableResult
     private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
-        let logger = configuration.logger(logger)
-        let isLacking = recordings.first.lack(
-            "\(failure)", remake(configuration, saying: "the recording is possible now"))
-        if isLacking { logger.error("the channel is not recorded, which is tried again: \(failure)") }
+        let policy = RecordingPolicy(of: configuration, in: recordings)
+        let isLacking = policy.slot.lack(
+            "\(failure)", remake(configuration, saying: "the recording\(policy.place) is possible now"))
+        if isLacking {
+            configuration.logger(logger).log(
+                level: policy.level,
+                "the channel is not recorded\(policy.place), which is tried again: \(failure)")
+        }
         return isLacking
     }
 
     /// Returns a closure that sets up a recording with `configuration` and logs `text`. The closure runs on a queue of
     /// its own, which is allowed to block until the file system answers. The channel may be over by then, so it is not
     /// retained meanwhile.
-    func remake(
+    private func remake(
         _ configuration: ChannelConfiguration.Recording, saying text: String
     ) -> @Sendable () throws -> Recording {
         let (name, logger, collisions) = (name, configuration.logger(logger), resources.collisions)
+        let asksRemote = RecordingPolicy(of: configuration, in: recordings).asksRemote
         return { [weak self] in
             let place = try RecordingPlace(
-                configuration, channel: name, patience: nil, asksRemote: configuration.beside == nil,
-                collisions: collisions, logger: logger)
+                configuration, channel: name, patience: nil, asksRemote: asksRemote, collisions: collisions,
+                logger: logger)
             guard let self else { throw RecordingSlotError.over }
             let recording = try Recording(configuration, in: place, of: recorded(configuration))
             logger.notice("\(text)")
@@ -161,8 +212,8 @@ extension Channel {
             clock: clock, logger: configuration.logger(logger))
         recorded.rendition = rendition
         if configuration.beside != nil {
-            // The second directory's recording has its own name in the space ledger, so that each directory has room for
-            // the complete recording, even if both are on one disk.
+            // The second directory's recording has its own name in the space ledger, so that each directory has room
+            // for the complete recording, even if both are on one disk.
             recorded.owner = "\(name) (second directory)"
             recorded.queues = resources.secondQueues
         }
@@ -190,5 +241,74 @@ extension Channel {
                 .configuration, .record(directory), saying: "Recording: \(configuration.renditions.unknown(name))")
         }
         return rendition
+    }
+}
+
+// MARK: The recording in the second directory
+
+extension Channel {
+    /// Sets up the recording in the second directory of `configuration`, if there is such a directory. If the setup
+    /// fails, it is retried in the background. Returns whether the recording is set up.
+    @discardableResult
+    private func prepareSecond(of configuration: ChannelConfiguration.Recording, in places: RecordingPlaces) -> Bool {
+        recordings.adopt(secondDirectory: configuration.also)
+        guard let second = configuration.second, let place = places.second else { return false }
+        do throws(ChannelFailure) {
+            recordings.second.prepare(try make(second, in: place))
+            return true
+        } catch {
+            lack(second, because: error)
+            return false
+        }
+    }
+
+    /// Starts the recording in the second directory of `configuration` while the channel is on air, if there is such a
+    /// directory. With `isRetried`, there is a recording in the record directory; if the start fails, it is then
+    /// retried in the background, unless that recording was stopped meanwhile. Blocks until the directory has answered,
+    /// for at most 10 s. Returns whether the channel is recorded there.
+    @discardableResult
+    private func startSecond(of configuration: ChannelConfiguration.Recording, isRetried: Bool) -> Bool {
+        recordings.adopt(secondDirectory: configuration.also)
+        guard let second = configuration.second else { return false }
+        do {
+            try recordings.second.start {
+                // A stop of the recordings from now on also stops this start.
+                if isRetried, recordings.first.current == nil { throw RecordingSlotError.notRecording }
+                return try make(second)
+            }
+            return true
+        } catch let failure as ChannelFailure {
+            if isRetried { lack(second, because: failure) }
+            return false
+        } catch {
+            // There is a recording already, the recordings were stopped, or the program is over.
+            return recordings.second.current != nil
+        }
+    }
+
+    /// Replaces the current recording in a second directory by that of `configuration`, or ends it if there is no
+    /// second directory any more. If there is too little space to begin a new recording in the same directory, the
+    /// current one continues. If the new recording cannot be started for another reason, the current one ends
+    /// nevertheless, because its settings do not apply any more, and the start is retried in the background.
+    private func replaceSecond(of configuration: ChannelConfiguration.Recording) {
+        let isSameDirectory = recordings.adopt(secondDirectory: configuration.also)
+        let canContinue = isSameDirectory && recordings.second.current != nil
+        do {
+            // A recording that an operator is starting has the earlier settings, and does not begin.
+            guard let second = configuration.second else { return try recordings.second.stop(stopsStart: true) }
+            do {
+                try recordings.second.replace(replacesStart: true) { try make(second, canWait: !canContinue) }
+            } catch let failure as ChannelFailure {
+                if canContinue, failure.cause == .storageRefused {
+                    return logger.warning(
+                        "the recording in \(second.directory) continues with its earlier settings: \(failure)")
+                }
+                // An error means that there is no current recording to stop.
+                try? recordings.second.stop(stopsStart: true)
+                lack(second, because: failure)
+            }
+        } catch {
+            // There was no recording in a second directory, or the program is over.
+        }
     }
 }
