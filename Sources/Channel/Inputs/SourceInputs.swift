@@ -81,16 +81,11 @@ final class SourceInputs: ProgramSource {
     func start() {}
 
     func stop() {
-        choice.stop()
         let (sources, slate) = state.withLock { ($0.sources, $0.slate) }
-        let stop: @Sendable () -> Void = {
+        choice.stop {
             for source in sources { source.stop() }
             slate?.stop()
         }
-        stop()
-        // An input or slate that was just being opened when `stop()` ran above is stopped when `stop` runs again, after
-        // all work that is queued now.
-        choice.afterwards(stop)
     }
 
     var now: MonotonicInstant { clock.now }

@@ -108,6 +108,14 @@ final class SourceSwitch: Sendable {
     /// Stops checking the inputs. Returns at once.
     func stop() { state.withLock { $0.isStopped = true } }
 
+    /// Stops checking the inputs, and calls `close`, which closes them and the slate. Calls it again after all work
+    /// that is queued now, so that an input or slate is closed that was just being opened. Returns at once.
+    func stop(closing close: @escaping @Sendable () -> Void) {
+        stop()
+        close()
+        afterwards(close)
+    }
+
     /// The input or slate that is on air; nil before anything is on air, and while all inputs are closed.
     var onAir: SourceSelector.OnAir? { state.withLock { $0.selector.onAir } }
 
@@ -255,7 +263,7 @@ final class SourceSwitch: Sendable {
         // it was not wanted.
         if name == before { return }
         recordings.noteEvent(
-            "input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")
+            .input, "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")
         let isLoss = reason == .disconnected || reason == .noVideo || next == .slate
         logger.log(
             level: isLoss ? .warning : reason == .start ? .info : .notice, "another input is on air",

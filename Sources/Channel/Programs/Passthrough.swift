@@ -210,17 +210,12 @@ final class Passthrough: ChannelProgram {
 
     /// Closes all inputs and the slate.
     private func close() {
-        choice?.stop()
         only?.source.stop()
         let (sources, slate) = (state.withLock { $0.sources }, slate)
-        let stop: @Sendable () -> Void = {
+        choice?.stop {
             for source in sources { source.stop() }
             slate?.stop()
         }
-        stop()
-        // An input or slate that was just being opened when `stop()` ran above is stopped when `stop` runs again, after
-        // all work that is queued now.
-        choice?.afterwards(stop)
     }
 
     /// Ends the program, unless it has ended already. `failure` is the error of the program's only input, if that input
