@@ -16,9 +16,9 @@ struct StreamReader {
     /// A packet of any stream of the input, and when it was read.
     typealias Arrival = (packet: PacketBox, time: MonotonicInstant)
 
-    /// Selects the `streams` of `demuxer` and those with the numbers `others`. The input is called `name` in errors, and
-    /// its tracks were chosen with `options`. `wanted` are the tracks that are followed to other streams; each may be
-    /// silent for `patience`. If the input `lacksAudio` although it is wanted, changes of any stream are noticed.
+    /// Selects the `streams` of `demuxer` and those with the numbers `others`. The input is called `name` in errors,
+    /// and its tracks were chosen with `options`. `wanted` are the tracks that are followed to other streams; each may
+    /// be silent for `patience`. If the input `lacksAudio` although it is wanted, changes of any stream are noticed.
     init(
         _ streams: [StreamInfo], others: [Int] = [], of demuxer: Demuxer, name: String, options: TrackOptions,
         wanted: Set<TrackKind>, lacksAudio: Bool, patience: Duration, monitor: SourceMonitor,

@@ -9,8 +9,8 @@ internal import Synchronization
 final class PlaylistState: Sendable {
     private let next = Mutex<[InitializationAddress]>([])
     private let restarted = Atomic(false)
-    /// When the current read of a packet began, as the number of a ``MonotonicInstant``; that of the distant future if no
-    /// packet is being read.
+    /// When the current read of a packet began, as the number of a ``MonotonicInstant``; that of the distant future if
+    /// no packet is being read.
     private let reading = Atomic(MonotonicInstant.distantFuture.nanoseconds)
     private let watching = Mutex(Watch())
     private let clock: any MonotonicClock
