@@ -89,7 +89,7 @@ struct FilePlaceTests {
         #expect(media.running(Self.film) == 1)
     }
 
-    @Test("A file that is kept while it is off air stays open, and nobody is asked whether it is wanted")
+    @Test("A file that is kept while it is off air stays open, and the director is not asked whether it is wanted")
     func kept() throws {
         director.want(false)
         let inputs = try make(whenOff: .keep)

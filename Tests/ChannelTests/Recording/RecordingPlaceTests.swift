@@ -100,6 +100,6 @@ struct RecordingPlaceTests {
 }
 
 extension Result {
-    /// The error; nil if there is none.
+    /// The error; nil for a success.
     fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
 }
