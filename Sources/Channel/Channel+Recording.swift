@@ -189,7 +189,7 @@ extension Channel {
 
     /// Records an operator's action in the log and in the catalogues.
     package func note(_ text: String, output: String? = nil) {
-        recordings.noteEvent("operator", text)
+        recordings.noteEvent(.operator, text)
         var metadata: Logger.Metadata = [LogKey.event: "\(EventKind.operator.rawValue)"]
         metadata["output"] = output.map { "\($0)" }
         logger.notice("\(text)", metadata: metadata)

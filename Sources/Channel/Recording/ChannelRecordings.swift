@@ -2,6 +2,7 @@
 
 package import Dispatch
 package import FanOut
+internal import Media
 internal import Status
 internal import Synchronization
 internal import Upload
@@ -67,7 +68,7 @@ package final class ChannelRecordings: Sendable {
     }
 
     /// Records an event of the channel in the catalogues.
-    func noteEvent(_ kind: String, _ text: String) {
+    func noteEvent(_ kind: EventKind, _ text: String) {
         for recording in current { recording.noteEvent(kind, text) }
     }
 

@@ -218,14 +218,14 @@ package final class Recording: SceneRecording {
     }
 
     /// Records an event of the channel in the catalogue.
-    func noteEvent(_ kind: String, _ text: String) { place.noteEvent(kind, text) }
+    func noteEvent(_ kind: EventKind, _ text: String) { place.noteEvent(kind, text) }
 
     func record(_ scene: SceneEvent) { place.noteScene(scene) }
 
     /// Writes the mark `text` to the current file, at `time`, and to the catalogue.
     func mark(_ text: String, at time: ProgramInstant) {
         recorder.mark(text, at: time)
-        place.noteEvent(CatalogueEvent.marker, text)
+        place.noteEvent(.marker, text)
         sources?.mark(text, at: time)
     }
 

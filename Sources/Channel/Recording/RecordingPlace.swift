@@ -65,7 +65,7 @@ struct RecordingPlace: Sendable {
     }
 
     /// Records an event of the channel in the catalogue. Returns at once.
-    func noteEvent(_ kind: String, _ text: String) { catalogue.noteEvent(kind, text) }
+    func noteEvent(_ kind: EventKind, _ text: String) { catalogue.noteEvent(kind, text) }
 
     /// Records in the catalogue that a scene went on air.
     func noteScene(_ scene: SceneEvent) { catalogue.noteScene(scene) }
