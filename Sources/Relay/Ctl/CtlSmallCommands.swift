@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
-internal import Control
 
 /// `relay ctl mark`: sets a marker at the current moment of the program.
 struct CtlMarkCommand: CtlSubcommand {
@@ -9,6 +8,10 @@ struct CtlMarkCommand: CtlSubcommand {
         commandName: "mark", abstract: "Marks this moment of the program, in all that can carry it.")
 
     private struct NewMarker: Encodable { let text: String }
+    private struct Marker: Decodable {
+        let time: String
+        let programSeconds: Double
+    }
 
     @OptionGroup var options: CtlOptions
     @OptionGroup var channel: CtlChannelOptions
@@ -65,7 +68,7 @@ struct CtlCheckCommand: CtlSubcommand {
     private struct Check: Decodable {
         struct Step: Decodable {
             let name: String
-            let state: APIWord<AddressCheck.Step.State>
+            let state: String
             let detail: String
         }
         let isUsable: Bool
@@ -79,7 +82,7 @@ struct CtlCheckCommand: CtlSubcommand {
 
     func perform(_ api: ControlAPI) async throws {
         let answer = try await api.ask("POST", "/v1/check", Address(address: address))
-        try put(answer, as: Check.self) { TextTable.text($0.steps.map { [$0.name, "\($0.state)", $0.detail] }) }
+        try put(answer, as: Check.self) { TextTable.text($0.steps.map { [$0.name, $0.state, $0.detail] }) }
         if !(try answer.decoded(Check.self).isUsable) { throw ExitStatus.refused.code }
     }
 }
