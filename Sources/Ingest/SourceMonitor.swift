@@ -31,6 +31,7 @@ final class SourceMonitor: Sendable {
     private let hasFailedToConvert = Atomic(false)
     private let isAtStart = Atomic(false)
     private let stopSignal = DispatchSemaphore(value: 0)
+    private let sizeChanges = Atomic(0)
     private let hasRepairedSamples = Atomic(false)
     /// The point at which the playlist last stalled, and the function that finds a playlist's end.
     let stall = Mutex(PlaylistStall())
@@ -118,10 +119,10 @@ final class SourceMonitor: Sendable {
 
     /// Whether the input must be opened again without a pause, because the codec configuration of one of its streams
     /// has changed, its playlist was started again, or another round of a looped file begins.
-    var isAtChange: Bool {
-        playlist.isAtChange || isAtStart.load(ordering: .acquiring)
-            || continuation.withLock { $0?.isChange == true }
-    }
+    var isAtChange: Bool { isAtNewCoding || playlist.isRestarted || isAtStart.load(ordering: .acquiring) }
+
+    /// Whether the input goes on where it ended, but is coded in another way from there on.
+    var isAtNewCoding: Bool { playlist.isAtNewCoding || continuation.withLock { $0?.isChange == true } }
 
     /// Whether the next demuxer continues with the bytes that the last demuxer has left unread.
     var continues: Bool { continuation.withLock { $0 != nil } }
@@ -188,6 +189,14 @@ final class SourceMonitor: Sendable {
         noteDamage(failure)
         if hasFailedToConvert.exchange(true, ordering: .relaxed) { return }
         logger.warning("what was decoded cannot be converted", metadata: ["reason": "\(failure)"])
+    }
+
+    /// Logs that the video has another size from now on. Of many changes only the first, second, fourth, and so on are
+    /// logged, because a sender can change the size with each keyframe.
+    func noteSize(_ width: Int, _ height: Int) {
+        let number = sizeChanges.add(1, ordering: .relaxed).newValue
+        guard number & (number - 1) == 0 else { return }
+        logger.notice("the video of the input has another size now", metadata: ["size": "\(width)x\(height)"])
     }
 
     /// Logs, once per source, that the decoder replaced invalid audio samples. Each frame with such samples counts as

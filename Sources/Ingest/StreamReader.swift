@@ -31,8 +31,9 @@ struct StreamReader {
         demuxer.select(Set(streams.map(\.index) + others), followsAll: lacksAudio && options.hasAudio)
     }
 
-    /// Reads the next packet. Returns nil when the input has ended, the source was stopped, or `isEnding` returns true,
-    /// with which the caller cancels the read. Blocks.
+    /// Reads the next packet of a selected stream, or a packet of any stream that was read when the streams were looked
+    /// for. Returns nil when the input has ended, the source was stopped, or `isEnding` returns true, with which the
+    /// caller cancels the read. Blocks.
     mutating func next(isEnding: () -> Bool = { false }) throws(IngestError) -> Arrival? {
         while !monitor.isStopped, !isEnding() {
             switch monitor.read(demuxer, &errors, isEnding: isEnding) {

@@ -8,6 +8,7 @@ import Logging
 import Media
 import SourceClock
 import Synchronization
+import TestSupport
 
 @testable import Channel
 
@@ -169,6 +170,8 @@ final class PassthroughBench: Sendable {
     let inputs: FakeInputs
     let air = CollectedPackets()
     let passthrough: Passthrough
+    /// What the program logs.
+    let log = CollectedLog()
     private let hub = PacketStream(delivery: .immediate)
     private let result = Mutex<ChannelEnd?>(nil)
 
@@ -176,8 +179,7 @@ final class PassthroughBench: Sendable {
         self.inputs = inputs
         passthrough = try Passthrough(
             configuration, into: hub, recordings: ChannelRecordings(hub: hub, group: DispatchGroup()),
-            listening: inputs,
-            clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            listening: inputs, clock: clock, logger: log.logger)
         hub.begin(passthrough.description, keyframes: passthrough.keyframes)
         hub.add(air)
     }

@@ -44,9 +44,9 @@ struct SourceDecoderTests {
             [.video], known: [.video: (.mpegTS, 33)], stampBits: 33, timing: timing, monitor: monitor)
     }
 
-    private func clip(_ encoder: String) throws -> Clip {
+    private func clip(_ encoder: String, size: String = "320x180") throws -> Clip {
         try Clip(
-            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=6", "-c:v", encoder, "-g", "12", "-bf", "0", "-pix_fmt",
+            "-f", "lavfi", "-i", "testsrc2=s=\(size):r=25:d=6", "-c:v", encoder, "-g", "12", "-bf", "0", "-pix_fmt",
             "yuv420p", suffix: ".ts")
     }
 
@@ -124,6 +124,40 @@ struct SourceDecoderTests {
         group.wait()
         let frames = sink.taken.frames.count
         #expect(feed.asked == asked && frames == count && count == 150)
+    }
+
+    // Regression: a playlist that changed its initialization section froze for as long as its buffer was.
+    @Test("If an input continues in another coding, the packets before the change are decoded, too")
+    func continues() throws {
+        let (first, second) = (try clip("libx264"), try clip("mpeg2video"))
+        let stream = LiveStream(try #require(try demuxer(first).bestVideo))
+        let next = LiveStream(try #require(try demuxer(second).bestVideo))
+        inbox.put(.opening(LiveOpening(tracks: .streams([stream]))))
+        var count = try put(first, as: stream)
+        inbox.put(.opening(LiveOpening(tracks: .streams([next]), continues: true)))
+        count += try put(second, as: next, from: 6)
+        inbox.interrupt()
+        let group = run()
+        inbox.waitUntilDelivered()
+        inbox.end(failure: nil)
+        group.wait()
+        #expect(sink.taken.frames.count == count && count == 300)
+        #expect(feed.asked == 0)
+    }
+
+    @Test("If the size of an input's video changes, the operator is told")
+    func size() throws {
+        let (first, second) = (try clip("libx264"), try clip("libx264", size: "160x90"))
+        let stream = LiveStream(try #require(try demuxer(first).bestVideo))
+        inbox.put(.opening(LiveOpening(tracks: .streams([stream]))))
+        let count = try put(first, as: stream) + put(second, as: stream, from: 6)
+        inbox.interrupt()
+        let group = run()
+        inbox.waitUntilDelivered()
+        inbox.end(failure: nil)
+        group.wait()
+        #expect(sink.taken.frames.count == count)
+        #expect(log.lines(containing: "the video of the input has another size now").count == 1)
     }
 
     @Test("An input that still cannot be decoded after it was reopened is reopened once more after 10 s")

@@ -32,6 +32,21 @@ struct TimelineTests {
         #expect(timeline.place(stated: nil) == .continues)
     }
 
+    // Regression: one wrong timestamp moved a run of a file's audio by 8.7 s, and all audio up to there was missing.
+    @Test("A timestamp that jumps is wrong if the next one returns to the audio before, or if none follows")
+    func outlier() {
+        var timeline = AudioTimeline(sampleRate: 48_000)
+        timeline.advance(to: 10_000)
+        for jump: Int64 in [400, 4800, 480_000, -400, -9000] {
+            let stated = 10_000 + jump
+            #expect(timeline.returns(11_024, after: 1024, stated: stated))
+            #expect(timeline.returns(11_024 + 40, after: 1024, stated: stated))
+            #expect(timeline.returns(nil, after: 1024, stated: stated))
+            #expect(!timeline.returns(stated + 1024, after: 1024, stated: stated))
+            #expect(!timeline.returns(stated + 1024 - 40, after: 1024, stated: stated))
+        }
+    }
+
     @Test("The first frame of a source gets the time 0, whatever its timestamp is")
     func origin() {
         var timeline = SourceTimeline(timeBase: .mpegTS, frameDuration: 3600)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Ingest
+internal import Logging
 internal import Media
 internal import SourceClock
 internal import Synchronization
@@ -18,6 +19,9 @@ final class PassthroughInput: PacketSourceSink {
     /// because the source was opened on demand and begins with a keyframe.
     private static let firstHold = Duration.milliseconds(300)
 
+    /// An input that delivered nothing for at least this time has paused, which the operator is told.
+    private static let longPause = Duration.seconds(2)
+
     private let turn: PassthroughTurn
     private let (canWait, isLive): (Bool, Bool)
     private let leading: TrackKind
@@ -25,6 +29,8 @@ final class PassthroughInput: PacketSourceSink {
     private weak let owner: Passthrough?
     private let pace = Mutex(FilePace())
     private let isFirst = Atomic(true)
+    /// When the last packet arrived, nil before the first one; and how many pauses there were.
+    private let arrivals = Mutex<(last: MonotonicInstant?, pauses: Int)>((nil, 0))
 
     /// Creates the sink for the turn `turn` of an input of `owner`. `description` describes the opened source.
     init(_ owner: Passthrough, _ turn: PassthroughTurn, _ description: PacketSourceDescription) {
@@ -38,6 +44,7 @@ final class PassthroughInput: PacketSourceSink {
         defer { heartbeat.rest() }
         if packet.track == leading { owner.noteVideo(of: turn, at: arrival) }
         guard canWait else {
+            notePause(before: arrival, owner)
             return owner.publish(owner.timed(packet, of: turn, at: arrival), of: turn, at: arrival)
         }
         let isNew = isFirst.exchange(false, ordering: .relaxed)
@@ -48,7 +55,24 @@ final class PassthroughInput: PacketSourceSink {
         owner.publish(packets, of: turn, at: owner.clock.now)
     }
 
+    /// Logs that the input delivers again after a pause. Of many pauses only the first, second, fourth, and so on are
+    /// logged.
+    private func notePause(before arrival: MonotonicInstant, _ owner: Passthrough) {
+        let pause: Duration? = arrivals.withLock { state in
+            defer { state.last = arrival }
+            guard let last = state.last, arrival - last >= Self.longPause else { return nil }
+            state.pauses += 1
+            return state.pauses & (state.pauses - 1) == 0 ? arrival - last : nil
+        }
+        guard let pause else { return }
+        let seconds = (pause.inSeconds * 10).rounded() / 10
+        owner.logger.notice(
+            "the input stalled: nothing came from it for some time",
+            metadata: ["input": "\(owner.names[turn.index])", "seconds": "\(seconds)"])
+    }
+
     func restart() {
+        arrivals.withLock { $0.last = nil }
         restartPace()
         isFirst.store(true, ordering: .relaxed)
         owner?.airState.withLock { $0.restart(turn) }

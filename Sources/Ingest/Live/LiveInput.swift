@@ -48,43 +48,76 @@ final class LiveInput: LiveFeed {
 
     private func run(_ inbox: PacketInbox, _ wanted: Set<TrackKind>) {
         let loop = ReopenLoop(location.description, monitor: monitor, clock: clock)
-        loop.run(lasts: { _ in true }) { play(in: loop, into: inbox, wanted) }
+        var part: [TrackKind: TrackStamps]?
+        loop.run(lasts: { _ in true }) { play(in: loop, after: &part, into: inbox, wanted) }
         inbox.end(failure: nil)
     }
 
     /// Opens the input and reads it to its end. Then blocks until all of its packets are decoded, and closes the input,
     /// because its address must be free before it can be opened again.
-    private func play(in loop: ReopenLoop, into inbox: PacketInbox, _ wanted: Set<TrackKind>) -> IngestError? {
+    ///
+    /// If the input ends only because it is coded in another way from there on, it is opened again at once, while its
+    /// last packets are still waiting to be decoded. So nothing is missing at the change. Between the two parts, `part`
+    /// has the timestamps of the first part's tracks; otherwise it is nil.
+    private func play(
+        in loop: ReopenLoop, after part: inout [TrackKind: TrackStamps]?, into inbox: PacketInbox,
+        _ wanted: Set<TrackKind>
+    ) -> IngestError? {
+        let input: OpenedInput
         do throws(IngestError) {
-            let input = try opening.open(in: loop)
-            if !loop.isFirst {
-                inbox.timing.restart(
-                    input.stamps.filter { wanted.contains($0.key) }, as: input.clockSettings(latency: location.latency))
-            }
-            var failure: IngestError?
-            do throws(IngestError) {
-                try read(input, into: inbox, wanted)
-            } catch {
-                failure = error
-            }
-            inbox.interrupt()
-            inbox.waitUntilDelivered()
-            failure =
-                refusal.withLock { refusal in
-                    defer { refusal = nil }
-                    return refusal
-                } ?? failure
-            monitor.keepConnection(of: input.demuxer, after: failure)
-            return failure
+            input = try opening.open(in: loop)
         } catch {
+            if part != nil { finishDecoding(inbox) }
+            part = nil
             return error
         }
+        let stamps = input.stamps.filter { wanted.contains($0.key) }
+        let continues = part.map { Self.areSame($0, stamps) } ?? false
+        if !continues, part != nil { finishDecoding(inbox) }
+        part = nil
+        if !loop.isFirst, !continues {
+            inbox.timing.restart(stamps, as: input.clockSettings(latency: location.latency))
+        }
+        var failure: IngestError?
+        do throws(IngestError) {
+            try read(input, continues: continues, into: inbox, wanted)
+        } catch {
+            failure = error
+        }
+        if failure == nil, !isRefused {
+            monitor.keepConnection(of: input.demuxer)
+            if monitor.isAtNewCoding {
+                part = stamps
+                return nil
+            }
+        }
+        finishDecoding(inbox)
+        failure =
+            refusal.withLock { refusal in
+                defer { refusal = nil }
+                return refusal
+            } ?? failure
+        monitor.keepConnection(of: input.demuxer, after: failure)
+        return failure
+    }
+
+    /// Blocks until all packets that were passed on are decoded.
+    private func finishDecoding(_ inbox: PacketInbox) {
+        inbox.interrupt()
+        inbox.waitUntilDelivered()
+    }
+
+    /// Whether both parts of an input have the same tracks with the same kinds of timestamps.
+    private static func areSame(_ first: [TrackKind: TrackStamps], _ second: [TrackKind: TrackStamps]) -> Bool {
+        first.count == second.count && first.allSatisfy { track, stamps in second[track].map { $0 == stamps } ?? false }
     }
 
     /// Passes on packets of the wanted tracks. Returns or throws when the input ends or fails, when a track moves to
     /// another stream, when the decoder refuses the packets, or when the source is stopped.
-    private func read(_ input: OpenedInput, into inbox: PacketInbox, _ wanted: Set<TrackKind>) throws(IngestError) {
-        var streams = begin(input, into: inbox, wanted)
+    private func read(
+        _ input: OpenedInput, continues: Bool, into inbox: PacketInbox, _ wanted: Set<TrackKind>
+    ) throws(IngestError) {
+        var streams = begin(input, continues: continues, into: inbox, wanted)
         var reader = StreamReader(
             streams.map(\.info), of: input.demuxer, name: input.name, options: input.options, wanted: wanted,
             lacksAudio: wanted.contains(.audio) && input.audio == nil, patience: inbox.timing.patience,
@@ -122,7 +155,9 @@ final class LiveInput: LiveFeed {
     private var isRefused: Bool { refusal.withLock { $0 != nil } }
 
     /// Announces the wanted streams to the inbox.
-    private func begin(_ input: OpenedInput, into inbox: PacketInbox, _ wanted: Set<TrackKind>) -> [LiveStream] {
+    private func begin(
+        _ input: OpenedInput, continues: Bool, into inbox: PacketInbox, _ wanted: Set<TrackKind>
+    ) -> [LiveStream] {
         let infos = [input.video, input.audio].compactMap(\.self).filter { wanted.contains($0.kind) }
         // The audio offset is added to the audio's timestamps only if there is video. The source's clock then includes
         // the offset in its delay. Audio without video is delayed by `SourceTiming` instead.
@@ -131,7 +166,7 @@ final class LiveInput: LiveFeed {
         let streams = infos.map {
             LiveStream($0, shift: $0.kind == .audio ? $0.timeBase.ticks(offset) : 0, clock: clock)
         }
-        var opening = LiveOpening(tracks: .streams(streams))
+        var opening = LiveOpening(tracks: .streams(streams), continues: continues)
         if let target = input.demuxer.targetDuration {
             opening.timeLimit = max(opening.timeLimit, target * Self.segmentLimit)
             opening.canWait = true

@@ -144,7 +144,7 @@ final class SourceDecoder {
     private func begin(_ opening: LiveOpening) {
         (canWait, isInterrupted, refusal) = (opening.canWait, false, nil)
         watch.begin()
-        for lane in lanes.values { lane.restart(timeLimit: opening.timeLimit) }
+        if !opening.continues { for lane in lanes.values { lane.restart(timeLimit: opening.timeLimit) } }
         if case .streams(let streams) = opening.tracks {
             leader = streams.contains { $0.info.kind == .video } ? .video : .audio
         }

@@ -32,7 +32,10 @@ final class PlaylistState: Sendable {
 
     /// Whether the input must be opened again without a pause, because its playlist was started again or continues with
     /// another initialization section.
-    var isAtChange: Bool { isRestarted || next.withLock { !$0.isEmpty } }
+    var isAtChange: Bool { isRestarted || isAtNewCoding }
+
+    /// Whether the playlist continues with another initialization section.
+    var isAtNewCoding: Bool { next.withLock { !$0.isEmpty } }
 
     /// Makes the next demuxer begin with the segments that need one of the initialization sections at `addresses`,
     /// those at which the media playlists of the input have ended. Does nothing if `addresses` is empty.

@@ -16,6 +16,9 @@ final class AudioTrack {
     /// The offset by which audio is placed later than its timestamps, in samples.
     private let offset: Int64
     private var placing: AudioTimeline
+    /// A run of samples whose timestamp jumps, and its position by that timestamp. It waits for the next run, which
+    /// shows whether the audio jumps or the timestamp is wrong.
+    private var doubtful: (frame: DecodedFrame, stated: Int64)?
 
     /// Whether the decoder is broken, so that there is no audio until the input is opened again.
     private var isGivenUp = false
@@ -53,12 +56,14 @@ final class AudioTrack {
                 return .failed(failure)
             case .ended:
                 isFinished = true
+                try settleDoubt(before: nil, limit, &timeline)
                 deliver(try resampler.flush(), limit, &timeline)
                 return .ended
             case .frame(let frame):
                 try take(frame, limit, &timeline)
             }
         } catch {
+            doubtful = nil
             placing.reset()
             resampler.start(at: resampler.position)
             monitor.noteConversionFailure(error)
@@ -100,6 +105,7 @@ final class AudioTrack {
     }
 
     private func forgetPlace() {
+        doubtful = nil
         placing.reset()
         resampler.start(at: 0)
     }
@@ -109,7 +115,34 @@ final class AudioTrack {
         let pts = decoder.time(of: frame)
         if let pts { timeline.begin(at: pts, in: base) }
         let stated = pts.flatMap { timeline.position(of: $0, in: base, rate: format.timeBase) }
-        if case .starts(let position) = placing.place(stated: stated) {
+        try settleDoubt(before: stated, limit, &timeline)
+        if let stated, placing.end != nil, case .starts = placing.place(stated: stated) {
+            doubtful = (frame, stated)
+        } else {
+            try place(frame, placing.place(stated: stated), limit, &timeline)
+        }
+    }
+
+    /// Places the doubtful run, if there is one: by its timestamp, unless the timestamp of the next run, `next`, returns
+    /// to where the audio was before. `next` is nil if no run follows, or if it has no timestamp.
+    private func settleDoubt(
+        before next: Int64?, _ limit: Int64?, _ timeline: inout SourceTimeline
+    ) throws(AVFailure) {
+        guard let (frame, stated) = doubtful else { return }
+        doubtful = nil
+        let isWrong = placing.returns(next, after: length(of: frame), stated: stated)
+        try place(frame, isWrong ? .continues : .starts(at: stated), limit, &timeline)
+    }
+
+    /// The length of a run, in samples of ``format``.
+    private func length(of frame: DecodedFrame) -> Int64 {
+        Int64(frame.sampleCount) * Int64(format.sampleRate) / Int64(max(1, frame.sampleRate))
+    }
+
+    private func place(
+        _ frame: DecodedFrame, _ placement: AudioTimeline.Placement, _ limit: Int64?, _ timeline: inout SourceTimeline
+    ) throws(AVFailure) {
+        if case .starts(let position) = placement {
             deliver(try resampler.flush(), limit, &timeline)
             resampler.start(at: position)
         }
@@ -157,6 +190,13 @@ package struct AudioTimeline: Sendable, Hashable {
         guard let end else { return .starts(at: stated ?? 0) }
         guard let stated, abs(stated - end) > tolerance else { return .continues }
         return .starts(at: stated)
+    }
+
+    /// Whether the timestamp `stated` of a run of `length` samples was wrong, because the timestamp of the run after it,
+    /// `next`, is closer to where the audio was before than to where `stated` leads. Also true if no run follows.
+    package func returns(_ next: Int64?, after length: Int64, stated: Int64) -> Bool {
+        guard let next, let end else { return true }
+        return abs(next - (end + length)) < abs(next - (stated + length))
     }
 
     /// Records that all audio up to `position` is placed.

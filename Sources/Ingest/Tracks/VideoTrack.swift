@@ -17,6 +17,8 @@ final class VideoTrack {
 
     /// The duration of a frame that is not followed by another frame, in ticks of the stream; 0 for a live source.
     private var frameDuration: Int64 = 0
+    /// The size of the last decoded frame; nil before the first one.
+    private var size: (width: Int, height: Int)?
     /// Whether the last frame of the current round of a loop, or of the source, was delivered.
     private(set) var isFinished = false
 
@@ -52,6 +54,7 @@ final class VideoTrack {
             let failure = guardingConversion { () throws(AVFailure) in try converter.finish(deliver: deliver) }
             return failure.map { .failed($0) } ?? .ended
         case .frame(let decoded):
+            noteSize(of: decoded)
             let (position, duration) = place(decoder.time(of: decoded))
             guard let position else { return .advanced }
             frameDuration = duration ?? 0
@@ -60,6 +63,12 @@ final class VideoTrack {
             }
             return failure.map { .failed($0) } ?? .advanced
         }
+    }
+
+    private func noteSize(of frame: DecodedFrame) {
+        let (width, height) = (frame.width, frame.height)
+        if let size, size != (width, height) { monitor.noteSize(width, height) }
+        size = (width, height)
     }
 
     /// Resets the decoder and the converter, to prepare for the next round of a loop.

@@ -26,14 +26,14 @@ struct PassthroughInputTests {
         var newest: MonotonicInstant? { passthrough.airState.withLock { $0.newest[0] } }
     }
 
-    private func make(isLive: Bool, clock: any MonotonicClock) throws -> Bench {
+    private func make(isLive: Bool, canWait: Bool = true, clock: any MonotonicClock) throws -> Bench {
         let inputs = FakeInputs()
         inputs.set(Self.location, sender.description(canWait: true))
         var configuration = ChannelConfiguration()
         (configuration.sources, configuration.copying) = ([.init(input: InputLocation(Self.location))], .all)
         let bench = try PassthroughBench(inputs, configuration, clock: clock)
         let description = PacketSourceDescription(
-            stream: StreamDescription(video: sender.video, audio: nil), canWait: true, isLive: isLive, clock: .file,
+            stream: StreamDescription(video: sender.video, audio: nil), canWait: canWait, isLive: isLive, clock: .file,
             stampBits: nil)
         let turn = bench.passthrough.airState.withLock { air in
             defer { air.splicer.show(0) }
@@ -60,6 +60,33 @@ struct PassthroughInputTests {
         bench.input.take(frame(1000), at: clock.now)
         #expect(clock.now == 680_000_000)
         #expect(bench.passthrough.inputHeartbeats[0].silence == nil, "the heartbeat rests between packets")
+    }
+
+    // Regression: a sender that stood still for 2.6 s and then sent everything at once left no word in the log.
+    @Test("Of the pauses of a copied input that last 2 s or more, the first, second, fourth and so on are logged")
+    func pauses() throws {
+        let clock = ManualClock()
+        let bench = try make(isLive: true, canWait: false, clock: clock)
+        defer { bench.passthrough.stop() }
+        func deliver(after pause: Duration) {
+            clock.advance(by: pause)
+            bench.input.take(frame(clock.now.nanoseconds / 1_000_000), at: clock.now)
+        }
+        for pause in [Duration.seconds(9), .milliseconds(40), .milliseconds(1960), .milliseconds(40)] {
+            deliver(after: pause)
+        }
+        #expect(bench.bench.log.lines(containing: "stalled").isEmpty)
+        deliver(after: .milliseconds(2600))
+        #expect(bench.bench.log.lines(containing: "stalled").count == 1)
+        for _ in 2...5 { deliver(after: .seconds(2)) }
+        #expect(bench.bench.log.lines(containing: "stalled").count == 3)
+        // Another sender does not continue the first one's stream.
+        bench.input.restart()
+        for _ in 6...8 {
+            deliver(after: .seconds(60))
+            bench.input.restart()
+        }
+        #expect(bench.bench.log.lines(containing: "stalled").count == 3)
     }
 
     /// Delivers a frame on a thread of its own, and returns when the input has noticed that. The semaphore tells when
