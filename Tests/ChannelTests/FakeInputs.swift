@@ -171,7 +171,7 @@ final class PassthroughBench: Sendable {
     let air = CollectedPackets()
     let passthrough: Passthrough
     /// What the program logs.
-    let log = CollectedLog()
+    let log = CollectedLog(from: .notice)
     private let hub = PacketStream(delivery: .immediate)
     private let result = Mutex<ChannelEnd?>(nil)
 

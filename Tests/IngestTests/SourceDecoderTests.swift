@@ -2,6 +2,7 @@
 
 import Dispatch
 import LibAV
+import Logging
 import Media
 import Synchronization
 import TestSupport
@@ -29,7 +30,7 @@ struct SourceDecoderTests {
     }
 
     private let monitor: SourceMonitor
-    private let log = CollectedLog()
+    private let log = CollectedLog(from: .notice)
     private let feed = ScriptedFeed()
     private let sink = CollectingSink()
     private let inbox: PacketInbox

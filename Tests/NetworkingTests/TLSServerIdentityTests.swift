@@ -66,6 +66,27 @@ struct TLSServerIdentityTests {
         #expect(complaint()?.contains("no key in PEM") == true)
     }
 
+    @Test("An identity that is not strict uses an expired certificate and an open key, and tells of both")
+    func weak() throws {
+        files.write(TLSSamples.expired)
+        chmod(files.key, 0o604)
+        let identity = try TLSServerIdentity(certificate: files.certificate, key: files.key, isStrict: false) {
+            [notices] in notices.note($0)
+        }
+        #expect(notices.told.count == 2)
+        #expect(notices.told.contains { $0.contains("has expired") })
+        #expect(notices.told.contains { $0.contains("open to everybody") })
+        // The renewed pair is sound.
+        files.write(TLSSamples.two)
+        chmod(files.key, 0o600)
+        identity.look()
+        #expect(notices.told.count == 3 && notices.told.last?.contains("has changed") == true)
+        files.write(TLSSamples.Pair(certificate: "hello", key: TLSSamples.two.key))
+        #expect(throws: OutputFailure.self) {
+            _ = try TLSServerIdentity(certificate: files.certificate, key: files.key, isStrict: false) { _ in }
+        }
+    }
+
     @Test("Changed certificate files are read again, and the change is reported once")
     func change() throws {
         let identity = try identity()

@@ -205,7 +205,7 @@ package final class Recording: SceneRecording {
         }
         storage.start()
         retention?.start()
-        place.start(in: group)
+        place.start(in: group, retention: retention)
     }
 
     private func joinReplay(of hub: PacketStream) {

@@ -110,11 +110,13 @@ struct RecordingPlace: Sendable {
     }
 
     /// Begins to write the catalogue and to upload, and completes files that a crash left open. `group` is left when
-    /// these files are completed. Returns at once.
-    func start(in group: DispatchGroup) {
+    /// these files are completed. They are reported to ``observers`` and to `retention`. Returns at once.
+    func start(in group: DispatchGroup, retention: Retention? = nil) {
         catalogue.start()
         uploader?.start()
-        DispatchQueue(label: "relay.recovery", qos: .utility).async(group: group) { recover() }
+        DispatchQueue(label: "relay.recovery", qos: .utility).async(group: group) {
+            recover(for: retention.map { [$0] + observers } ?? observers)
+        }
     }
 
     /// Uploads the waiting files, unless several uploads fail or ``cancelUploads()`` is called. Then writes the
@@ -139,7 +141,7 @@ struct RecordingPlace: Sendable {
     /// A snapshot of the uploads; nil if nothing is uploaded.
     var uploadStatus: UploadStatus? { uploader?.status }
 
-    private func recover() {
+    private func recover(for observers: [any RecordingObserver]) {
         // If the disk is not mounted yet, files that a crash left open are completed later, when the disk is mounted
         // and the recorder resumes.
         guard !directory.isAwaited else { return }

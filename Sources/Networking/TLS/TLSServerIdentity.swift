@@ -23,6 +23,8 @@ package final class TLSServerIdentity: Sendable {
         let context: NIOSSLContext
         /// When the certificate expires, in seconds since 1970.
         let expiry: Int
+        /// What is wrong with the pair, although it can be used.
+        var weaknesses: [String] = []
     }
 
     private struct State {
@@ -40,19 +42,25 @@ package final class TLSServerIdentity: Sendable {
 
     private let certificate: String
     private let key: String
+    /// Whether a pair is refused if its certificate is expired or not valid yet, or if everybody may read its key.
+    private let isStrict: Bool
     private let notice: @Sendable (String) -> Void
     private let state: Mutex<State>
 
     /// Reads the certificate and the key. The file `certificate` contains the certificate, then the intermediate
-    /// certificates. Blocks. Throws if a file is unreadable or not PEM, if the two do not belong together, if the
-    /// certificate is expired or not valid yet, or if users outside of the key's group may access the key. `notice` is
-    /// called after each later change, with one sentence.
-    package init(certificate: String, key: String, notice: @escaping @Sendable (String) -> Void) throws(OutputFailure) {
-        self.certificate = certificate
-        self.key = key
-        self.notice = notice
+    /// certificates. Blocks. Throws if a file is unreadable or not PEM, or if the two do not belong together. If the
+    /// certificate is expired or not valid yet, or if users outside of the key's group may access the key, it throws if
+    /// `isStrict`, and otherwise uses the pair and calls `notice`. `notice` is also called after each later change, with
+    /// one sentence.
+    package init(
+        certificate: String, key: String, isStrict: Bool = true, notice: @escaping @Sendable (String) -> Void
+    ) throws(OutputFailure) {
+        (self.certificate, self.key) = (certificate, key)
+        (self.isStrict, self.notice) = (isStrict, notice)
         let version = Self.version(certificate, key)
-        state = Mutex(State(pair: try Self.load(certificate, key), version: version))
+        let pair = try Self.load(certificate, key, isStrict: isStrict)
+        state = Mutex(State(pair: pair, version: version))
+        for weakness in pair.weaknesses { notice("\(weakness).") }
         state.withLock { state in
             let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "relay.tls.files", qos: .utility))
             timer.setEventHandler { [weak self] in self?.look() }
@@ -93,9 +101,10 @@ package final class TLSServerIdentity: Sendable {
         let version = Self.version(certificate, key)
         guard state.withLock({ $0.version != version }) else { return }
         do throws(OutputFailure) {
-            let pair = try Self.load(certificate, key)
+            let pair = try Self.load(certificate, key, isStrict: isStrict)
             state.withLock { ($0.pair, $0.version, $0.rejected) = (pair, version, nil) }
             notice("The certificate in \(certificate) has changed, and is used from now on.")
+            for weakness in pair.weaknesses { notice("\(weakness).") }
         } catch {
             let isLasting = state.withLock { state in
                 guard state.rejected == version else {
@@ -122,9 +131,14 @@ package final class TLSServerIdentity: Sendable {
             })
     }
 
-    private static func load(_ certificate: String, _ key: String) throws(OutputFailure) -> Pair {
-        try check(certificate, isSecret: false)
-        try check(key, isSecret: true)
+    private static func load(
+        _ certificate: String, _ key: String, isStrict: Bool
+    ) throws(OutputFailure) -> Pair {
+        _ = try permissions(of: certificate)
+        var weaknesses: [String] = []
+        if try permissions(of: key) & 0o007 != 0 {
+            weaknesses.append("the key in \(key) is open to everybody on this machine: chmod 600")
+        }
         let chain: [NIOSSLCertificate]
         do {
             chain = try NIOSSLCertificate.fromPEMFile(certificate)
@@ -133,8 +147,9 @@ package final class TLSServerIdentity: Sendable {
         }
         guard let own = chain.first else { throw failure("\(certificate) holds no certificate in PEM") }
         let now = time(nil)
-        guard own.notValidAfter >= now else { throw failure("the certificate in \(certificate) has expired") }
-        guard own.notValidBefore <= now else { throw failure("the certificate in \(certificate) is not valid yet") }
+        if own.notValidAfter < now { weaknesses.append("the certificate in \(certificate) has expired") }
+        if own.notValidBefore > now { weaknesses.append("the certificate in \(certificate) is not valid yet") }
+        if isStrict, let weakness = weaknesses.first { throw failure(weakness) }
         let secret: NIOSSLPrivateKey
         do {
             secret = try NIOSSLPrivateKey(file: key, format: .pem)
@@ -146,14 +161,16 @@ package final class TLSServerIdentity: Sendable {
         configuration.minimumTLSVersion = .tlsv12
         configuration.shutdownTimeout = .seconds(2)
         do {
-            return Pair(context: try NIOSSLContext(configuration: configuration), expiry: Int(own.notValidAfter))
+            return Pair(
+                context: try NIOSSLContext(configuration: configuration), expiry: Int(own.notValidAfter),
+                weaknesses: weaknesses)
         } catch {
             throw failure("the key in \(key) does not belong to the certificate in \(certificate)")
         }
     }
 
-    /// Checks that the file is readable. If it is secret, also checks that only its owner and group have access.
-    private static func check(_ path: String, isSecret: Bool) throws(OutputFailure) {
+    /// Returns the mode of the file at `path`. Throws if it is not a file that can be read.
+    private static func permissions(of path: String) throws(OutputFailure) -> mode_t {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw failure("\(path) cannot be read: \(TCPSocket.message(errno))") }
         defer { close(descriptor) }
@@ -162,9 +179,7 @@ package final class TLSServerIdentity: Sendable {
             throw failure("\(path) cannot be read: \(TCPSocket.message(errno))")
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw failure("\(path) is not a file") }
-        guard !isSecret || status.st_mode & 0o007 == 0 else {
-            throw failure("the key in \(path) is open to everybody on this machine: chmod 600")
-        }
+        return status.st_mode
     }
 
     private static func failure(_ reason: String) -> OutputFailure {

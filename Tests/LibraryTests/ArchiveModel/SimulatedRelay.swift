@@ -37,9 +37,7 @@ final class SimulatedRelay {
     /// Suspends and resumes the recorder.
     private let storage: StorageGuard
     private let time: SimulatedTime
-    /// Reports recovered files to the catalogue and the uploader.
-    private let place: ObserverLine
-    /// Reports the recorder's files and gaps to all objects.
+    /// Reports recovered files, and the recorder's files and gaps, to all objects.
     private let line: ObserverLine
     /// The number of frames that were recorded.
     private(set) var frames: Int64 = 0
@@ -74,7 +72,7 @@ final class SimulatedRelay {
         configuration.localOffset = { SimulatedTime.localOffset(at: $0) }
         (run, self.channel, self.directory) = (settings.run, channel, directory)
         (self.catalogue, self.time) = (catalogue, time)
-        (self.retention, self.line, place) = (retention, line, ObserverLine(observers))
+        (self.retention, self.line) = (retention, line)
         archive = ChannelArchive(settings.path, template: settings.template, channel: channel)
         let recorder = Recorder(
             configuration: configuration, description: SimulatedMedia.description, keyframes: DeafKeyframes(),
@@ -102,7 +100,7 @@ final class SimulatedRelay {
     private func recover() {
         for entry in (try? SegmentRecovery.run(in: directory, channel: channel)) ?? [] {
             switch entry.outcome {
-            case .completed(let name, _, _), .renamed(let name): place.segmentRecovered(fileName: name)
+            case .completed(let name, _, _), .renamed(let name): line.segmentRecovered(fileName: name)
             case .setAside, .inUse, .failed: break
             }
         }
