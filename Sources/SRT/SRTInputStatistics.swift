@@ -6,7 +6,7 @@ package struct SRTInputStatistics: Sendable, Hashable, Codable {
     package struct Totals: Sendable, Hashable, Codable {
         /// The number of data packets, including retransmitted ones (`pktRecvTotal`).
         package var packetsReceived: Int64 = 0
-        /// The number of data packets without repetitions (`pktRecvUniqueTotal`).
+        /// The number of different data packets that could be used, original or retransmitted (`pktRecvUniqueTotal`).
         package var packetsUnique: Int64 = 0
         /// The number of retransmitted data packets (`pktRcvRetrans`).
         package var packetsRetransmitted: Int64 = 0

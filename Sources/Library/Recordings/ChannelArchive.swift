@@ -266,7 +266,7 @@ extension ChannelArchive {
                 id: RecordingID.id(of: file.closedName), name: file.name,
                 state: directory.isInUse(file.name) ? .recording : .damaged)
             let stamp = try file.descriptor.stamp()
-            // MPEG-TS has no map. Such a file ends when it was last written.
+            // An MPEG-TS file has no map of fragments. Its end is taken to be the time at which it was last written.
             let end = map.map { start + $0.duration / 1_000_000 } ?? max(start, stamp.modified / 1_000_000)
             recording.start = UTCTime(milliseconds: start).extended
             recording.end = UTCTime(milliseconds: end).extended

@@ -152,7 +152,7 @@ package struct DeletionPlan: Sendable, Encodable {
     package var deletes: [DeletedRecording]
     /// The token that confirms the deletion; valid for a minute.
     package var token: String
-    /// The number of bytes that are free on the disk now; nil in a plan for one file.
+    /// The number of bytes that are free on the disk now; nil if one given file is to be deleted.
     package var freeBytes: Int64?
 
     package init(deletes: [DeletedRecording], token: String, freeBytes: Int64? = nil) {

@@ -25,7 +25,7 @@ package struct UploadList: Sendable, Encodable {
 }
 
 extension ChannelArchive {
-    /// The newest `limit` uploads that were complete in `range`, in milliseconds since 1970.
+    /// The newest `limit` uploads that were completed in `range`, in milliseconds since 1970.
     package func uploads(_ range: Range<Int64>, limit: Int) throws(Refusal) -> UploadList {
         guard let directory = try directory() else { return UploadList(uploads: []) }
         return try telling {

@@ -59,7 +59,8 @@ extension SceneChange.Told {
     /// A change in another run does not end a range, because a later run has earlier times if the wall clock was
     /// changed between the two.
     var shown: [SceneChange] {
-        // The position of the next change in each run. The key is the position at which the run ends.
+        // The changes are visited from last to first. For each run, this is the position of the change visited before.
+        // The key is the position at which the run ends.
         var next: [Int64: Int64] = [:]
         let shown = changes.reversed().compactMap { change -> SceneChange? in
             let (begin, run) = (change.place.lowerBound, change.place.upperBound)

@@ -220,7 +220,7 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Whether `packet`, which belongs to the leading track, does not fit the open file's description.
+    /// Whether `packet`, which belongs to the leading track, is coded differently from that track in the open file.
     private func isCodedAnew(_ packet: EncodedPacket) -> Bool {
         packet.description !== (leading == .video ? fileVideo : fileAudio)
     }
