@@ -121,7 +121,7 @@ final class SourceMonitor: Sendable {
     /// has changed, its playlist was started again, or another round of a looped file begins.
     var isAtChange: Bool { isAtNewCoding || playlist.isRestarted || isAtStart.load(ordering: .acquiring) }
 
-    /// Whether the input goes on where it ended, but is coded in another way from there on.
+    /// Whether the input continues where it ended, but is coded in another way from there on.
     var isAtNewCoding: Bool { playlist.isAtNewCoding || continuation.withLock { $0?.isChange == true } }
 
     /// Whether the next demuxer continues with the bytes that the last demuxer has left unread.

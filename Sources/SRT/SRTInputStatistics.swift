@@ -18,7 +18,7 @@ package struct SRTInputStatistics: Sendable, Hashable, Codable {
         package var packetsDropped: Int64 = 0
         /// The number of data packets that could not be decrypted (`pktRcvUndecryptTotal`).
         package var packetsUndecrypted: Int64 = 0
-        /// The number of bytes in data packets, without repetitions (`byteRecvUniqueTotal`).
+        /// The number of bytes in different data packets that could be used (`byteRecvUniqueTotal`).
         package var bytesReceived: Int64 = 0
 
         /// Adds the counters of another connection to the counters in this value.

@@ -17,7 +17,7 @@ import Testing
         #expect(FileDescriptor.largestSize { $0 <= size } == size)
     }
 
-    @Test func `If files can have 1 TiB, their size counts as unlimited`() {
+    @Test func `If a file may be as large as 1 TiB, its size counts as unlimited`() {
         #expect(FileDescriptor.largestSize { $0 <= 1 << 40 } == .max)
         #expect(FileDescriptor.largestSize { _ in true } == .max)
     }

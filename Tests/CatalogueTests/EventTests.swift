@@ -44,7 +44,7 @@ struct EventTests {
         #expect(try texts() == ["other", "3000", "marker", "4500", "5000"])
     }
 
-    @Test("Scene events do not displace other events, and the newest events of each other kind are kept")
+    @Test("Scene events do not displace other events, and of every other kind the newest events are kept")
     func kinds() throws {
         try put(CatalogueEvent.marker, "first", at: 1)
         let most = Int64(CatalogueStore.mostEvents)

@@ -68,7 +68,7 @@ struct GlueHandlerTests {
         #expect(tally.bytes.load(ordering: .relaxed) == 0)
     }
 
-    @Test("A channel is read only while the other one can take more, and goes on when it can again")
+    @Test("A channel is read only while the other one can take more, and is read again when it can")
     func backpressure() throws {
         let (near, far) = try pair()
         let before = near.recorder.reads

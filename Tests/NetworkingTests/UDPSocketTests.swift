@@ -21,7 +21,7 @@ struct UDPSocketTests {
         #expect((0..<4).map { _ in receiver.receive()?.count } == [1, 188, 1316, nil])
     }
 
-    @Test("After a datagram that nobody received, the next one is sent all the same, and its sender learns of the loss")
+    @Test("After a datagram that was not received, the next one is sent, and the sender learns of the loss")
     func refused() throws {
         var receiver: LoopbackSocket? = try LoopbackSocket()
         let port = try #require(receiver).port

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SRT
 
-/// The stream of a shared port and its connections, with sockets that are connected to nobody.
+/// The stream of a shared port and its connections, with sockets that have no peer.
 @Suite("Senders of an SRT stream")
 struct SRTReceptionTests {
     private let clock = ManualClock(now: 5_000_000_000)

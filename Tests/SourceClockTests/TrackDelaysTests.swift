@@ -19,7 +19,7 @@ struct TrackDelaysTests {
         #expect(collecting.pieces.map(\.at) == [at(0), at(20)])
         let found = collecting.extremes(since: at(0))
         #expect(found.least == .milliseconds(30) && found.greatest == .milliseconds(70))
-        // Of the first packets of both bundles, the one with the smaller delay.
+        // The smaller of the delays of both bundles' first packets.
         #expect(found.bundle == .milliseconds(50))
 
         var later = TrackDelays(since: at(0), isJoining: false)

@@ -37,7 +37,7 @@ struct RunDownClipTests {
         defer { clip.stop() }
         #expect(try result(of: clip) == "ready, 25 frames")
         #expect(GrayVideo.isFrame(25, clip.feed?.presentFrame))
-        // The file waits for the frame of the program at which it begins, so nobody can know when it will end.
+        // The file waits for the frame of the program at which it begins, so its end is not known.
         #expect(clip.end == nil && clip.fault == nil)
         guard case .feed(let feed) = clip.bus.scene?.layers.first?.video else {
             Issue.record("the file is not on its bus")

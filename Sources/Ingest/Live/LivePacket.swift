@@ -124,7 +124,7 @@ struct LiveOpening {
     /// Whether unread media stays available on the server, as the segments of a playlist do, so that the reader can
     /// pause without loss.
     var canWait = false
-    /// Whether the input goes on where it ended before, only coded in another way, so that the packets before this
+    /// Whether the input continues where it ended before, only coded in another way, so that the packets before this
     /// opening are still decoded.
     var continues = false
 

@@ -56,7 +56,7 @@ final class AudioTrack {
                 return .failed(failure)
             case .ended:
                 isFinished = true
-                try settleDoubt(before: nil, limit, &timeline)
+                try placeDoubtful(before: nil, limit, &timeline)
                 deliver(try resampler.flush(), limit, &timeline)
                 return .ended
             case .frame(let frame):
@@ -115,7 +115,7 @@ final class AudioTrack {
         let pts = decoder.time(of: frame)
         if let pts { timeline.begin(at: pts, in: base) }
         let stated = pts.flatMap { timeline.position(of: $0, in: base, rate: format.timeBase) }
-        try settleDoubt(before: stated, limit, &timeline)
+        try placeDoubtful(before: stated, limit, &timeline)
         if let stated, placing.end != nil, case .starts = placing.place(stated: stated) {
             doubtful = (frame, stated)
         } else {
@@ -125,7 +125,7 @@ final class AudioTrack {
 
     /// Places the doubtful run, if there is one: by its timestamp, unless the timestamp of the next run, `next`, returns
     /// to where the audio was before. `next` is nil if no run follows, or if it has no timestamp.
-    private func settleDoubt(
+    private func placeDoubtful(
         before next: Int64?, _ limit: Int64?, _ timeline: inout SourceTimeline
     ) throws(AVFailure) {
         guard let (frame, stated) = doubtful else { return }

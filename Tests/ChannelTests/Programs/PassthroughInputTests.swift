@@ -63,7 +63,7 @@ struct PassthroughInputTests {
     }
 
     // Regression: a sender that stood still for 2.6 s and then sent everything at once left no word in the log.
-    @Test("Of the pauses of a copied input that last 2 s or more, the first, second, fourth and so on are logged")
+    @Test("Pauses of a copied input that last 2 s or more are logged: the first, the second, the fourth, and so on")
     func pauses() throws {
         let clock = ManualClock()
         let bench = try make(isLive: true, canWait: false, clock: clock)

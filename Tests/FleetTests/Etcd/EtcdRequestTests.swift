@@ -19,7 +19,7 @@ struct EtcdRequestTests {
         )
     }
 
-    @Test func `The range of an empty prefix has all keys`() {
+    @Test func `A request for an empty prefix covers all keys in etcd`() {
         #expect(EtcdRequest.range(prefix: "", since: 0).body == #"{"key":"AA==","range_end":"AA=="}"#)
         #expect(
             EtcdRequest.watch(prefix: "", since: 7).body
