@@ -34,7 +34,7 @@ struct EtcdTests {
         #expect(Self.answer(.revoke(lease: 12), #"{"header":{"revision":"9"}}"#) == .done(revision: 9))
     }
 
-    @Test func `An answer to a keep-alive that contains no time means that the lease has ended, even with HTTP status 200`() {
+    @Test func `An answer to a keep-alive without a time means that the lease has ended, even with status 200`() {
         let request = StoreRequest.keepAlive(lease: 4655)
         #expect(
             Self.answer(request, #"{"result":{"header":{"revision":"3"},"ID":"4655","TTL":"5"}}"#)
