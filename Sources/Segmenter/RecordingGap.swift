@@ -36,8 +36,10 @@ extension RecordingGap {
     enum Kept: Equatable {
         /// Everything that was written.
         case all
-        /// This many of the file's frames.
-        case frames(Int)
+        /// This many of the file's frames. No frame is missing in the first `whole` of the file; nil if that is not
+        /// known. A file that ended suddenly can have its last frame without the one that is shown before it, because
+        /// frames are written in decoding order.
+        case frames(Int, whole: Duration? = nil)
         /// For a file with only audio: the part before this program time.
         case audio(upTo: ProgramInstant)
         /// Nothing that can be played.
@@ -54,9 +56,10 @@ extension RecordingGap {
     init?(lostOf written: SegmentRecord, kept: Kept) {
         switch kept {
         case .all: return nil
-        case .frames(let count):
+        case .frames(let count, let whole):
             guard 0..<written.frames ~= count else { return nil }
-            (from, frames) = (written.time(behind: count), written.frames - count)
+            from = whole.map { written.programStart + $0 } ?? written.time(behind: count)
+            frames = written.frames - count
         case .audio(let end):
             guard end < written.programEnd - Self.tolerance else { return nil }
             (from, frames) = (max(end, written.programStart), 0)

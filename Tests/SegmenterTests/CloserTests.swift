@@ -127,6 +127,21 @@ private final class Remover: RecordingObserver {
         #expect(RecordingGap(lostOf: written, kept: .nothing) == nil)
     }
 
+    // Regression: the gap of a file whose last frame was written before the one that is shown in front of it began half a
+    // frame late.
+    @Test func `A gap begins with the first missing frame, even if the file has a later one`() throws {
+        let second: Int64 = 1_000_000_000
+        let written = SegmentRecord(
+            fileName: "a", channel: "test", sequence: 1, start: UTCTime(milliseconds: 0), programStart: .zero,
+            programEnd: ProgramInstant(nanoseconds: second), frames: 25, audioSamples: 0, bytes: 1, ending: .error)
+        // Frames 0 to 13 and 15 are there.
+        let gap = try #require(RecordingGap(lostOf: written, kept: .frames(15, whole: .milliseconds(560))))
+        #expect(gap.from == 560_000_000 && gap.to == 1_000_000_000 && gap.frames == 10)
+        let even = try #require(RecordingGap(lostOf: written, kept: .frames(15)))
+        #expect(even.from == 600_000_000)
+        #expect(RecordingGap(lostOf: written, kept: .frames(25, whole: .seconds(1))) == nil)
+    }
+
     /// Audio has no frames to count, so its loss must be measured in time.
     @Test(arguments: [nil, 0.6], [RecordFormat.hybrid, .ts])
     func `Data lost from an audio-only file is recorded as a gap, too`(share: Double?, format: RecordFormat) throws {

@@ -132,13 +132,17 @@ package final class ClipHold: RetentionVeto {
     }
 
     package var problem: String? {
-        ClipMark.time(in: directory.path).map { time in
-            let until = UTCTime(milliseconds: min(time, Self.latest)).extended
-            return """
-                a damaged catalogue may have lost clips: what was recorded before \(until) is kept until \
-                \(directory.path)/\(ClipMark.unknown) is removed
-                """
+        guard let time = ClipMark.time(in: directory.path) else {
+            let isUnreadable = known.withLock { $0.retryAt != nil }
+            return isUnreadable
+                ? "the catalogue in \(directory.path) cannot be read: nothing is deleted, because a clip can be new"
+                : nil
         }
+        let until = UTCTime(milliseconds: min(time, Self.latest)).extended
+        return """
+            a damaged catalogue may have lost clips: what was recorded before \(until) is kept until \
+            \(directory.path)/\(ClipMark.unknown) is removed
+            """
     }
 
     /// The clips whose files must be kept; nil if they are unknown.

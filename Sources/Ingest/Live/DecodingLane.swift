@@ -82,6 +82,9 @@ final class DecodingLane {
     /// Records that the sender has disconnected, so that the decoder is drained.
     func interrupt() { isInterrupted = true }
 
+    /// Records that the input continues after ``interrupt()``, coded in another way: its packets need another decoder.
+    func resume() { isInterrupted = false }
+
     /// Releases the decoder if the sender has disconnected and all of its packets are decoded. A decoder can hold much
     /// memory, and the next sender might come only after a long time.
     func rest() { if isInterrupted, waiting.isEmpty, current?.track.isFinished == true { current = nil } }

@@ -48,9 +48,20 @@ final class LiveInput: LiveFeed {
 
     private func run(_ inbox: PacketInbox, _ wanted: Set<TrackKind>) {
         let loop = ReopenLoop(location.description, monitor: monitor, clock: clock)
-        var part: [TrackKind: TrackStamps]?
+        var part: Part?
         loop.run(lasts: { _ in true }) { play(in: loop, after: &part, into: inbox, wanted) }
         inbox.end(failure: nil)
+    }
+
+    /// What a part of an input and the part after it must have in common, so that the second one continues the first.
+    private struct Part {
+        let stamps: [TrackKind: TrackStamps]
+        let settings: SourceClockSettings
+
+        func continues(_ other: Part) -> Bool {
+            settings == other.settings && stamps.count == other.stamps.count
+                && stamps.allSatisfy { track, stamps in other.stamps[track].map { $0 == stamps } ?? false }
+        }
     }
 
     /// Opens the input and reads it to its end. Then blocks until all of its packets are decoded, and closes the input,
@@ -58,58 +69,54 @@ final class LiveInput: LiveFeed {
     ///
     /// If the input ends only because it is coded in another way from there on, it is opened again at once, while its
     /// last packets are still waiting to be decoded. So nothing is missing at the change. Between the two parts, `part`
-    /// has the timestamps of the first part's tracks; otherwise it is nil.
+    /// describes the first one; otherwise it is nil.
     private func play(
-        in loop: ReopenLoop, after part: inout [TrackKind: TrackStamps]?, into inbox: PacketInbox,
-        _ wanted: Set<TrackKind>
+        in loop: ReopenLoop, after part: inout Part?, into inbox: PacketInbox, _ wanted: Set<TrackKind>
     ) -> IngestError? {
         let input: OpenedInput
         do throws(IngestError) {
             input = try opening.open(in: loop)
         } catch {
-            if part != nil { finishDecoding(inbox) }
+            if part != nil { inbox.waitUntilDelivered() }
             part = nil
-            return error
+            return takeRefusal() ?? error
         }
-        let stamps = input.stamps.filter { wanted.contains($0.key) }
-        let continues = part.map { Self.areSame($0, stamps) } ?? false
-        if !continues, part != nil { finishDecoding(inbox) }
+        let new = Part(
+            stamps: input.stamps.filter { wanted.contains($0.key) },
+            settings: input.clockSettings(latency: location.latency))
+        let continues = part.map { new.continues($0) } ?? false
+        if !continues, part != nil {
+            inbox.waitUntilDelivered()
+            _ = takeRefusal()
+        }
         part = nil
-        if !loop.isFirst, !continues {
-            inbox.timing.restart(stamps, as: input.clockSettings(latency: location.latency))
-        }
+        if !loop.isFirst, !continues { inbox.timing.restart(new.stamps, as: new.settings) }
         var failure: IngestError?
         do throws(IngestError) {
             try read(input, continues: continues, into: inbox, wanted)
         } catch {
             failure = error
         }
+        inbox.interrupt()
         if failure == nil, !isRefused {
             monitor.keepConnection(of: input.demuxer)
             if monitor.isAtNewCoding {
-                part = stamps
+                part = new
                 return nil
             }
         }
-        finishDecoding(inbox)
-        failure =
-            refusal.withLock { refusal in
-                defer { refusal = nil }
-                return refusal
-            } ?? failure
+        inbox.waitUntilDelivered()
+        failure = takeRefusal() ?? failure
         monitor.keepConnection(of: input.demuxer, after: failure)
         return failure
     }
 
-    /// Blocks until all packets that were passed on are decoded.
-    private func finishDecoding(_ inbox: PacketInbox) {
-        inbox.interrupt()
-        inbox.waitUntilDelivered()
-    }
-
-    /// Whether both parts of an input have the same tracks with the same kinds of timestamps.
-    private static func areSame(_ first: [TrackKind: TrackStamps], _ second: [TrackKind: TrackStamps]) -> Bool {
-        first.count == second.count && first.allSatisfy { track, stamps in second[track].map { $0 == stamps } ?? false }
+    /// Returns why the decoder has refused the packets, and forgets it; nil if it has not refused them.
+    private func takeRefusal() -> IngestError? {
+        refusal.withLock { refusal in
+            defer { refusal = nil }
+            return refusal
+        }
     }
 
     /// Passes on packets of the wanted tracks. Returns or throws when the input ends or fails, when a track moves to

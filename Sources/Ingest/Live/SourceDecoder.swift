@@ -144,11 +144,13 @@ final class SourceDecoder {
     private func begin(_ opening: LiveOpening) {
         (canWait, isInterrupted, refusal) = (opening.canWait, false, nil)
         watch.begin()
-        if !opening.continues { for lane in lanes.values { lane.restart(timeLimit: opening.timeLimit) } }
+        for lane in lanes.values {
+            if opening.continues { lane.resume() } else { lane.restart(timeLimit: opening.timeLimit) }
+        }
         if case .streams(let streams) = opening.tracks {
             leader = streams.contains { $0.info.kind == .video } ? .video : .audio
         }
-        taps?.begin(opening.tracks)
+        taps?.begin(opening.tracks, continues: opening.continues)
     }
 
     private func interrupt() {

@@ -33,9 +33,10 @@ final class TapFeeder {
     }
 
     /// Prepares for the packets of an input that was opened with `tracks`, or of another sender with `tracks`. Packets
-    /// that still wait are discarded.
-    func begin(_ tracks: LiveOpening.Tracks) {
-        (waiting, begin, readers) = ([], nil, [:])
+    /// that still wait are discarded, unless the input `continues`.
+    func begin(_ tracks: LiveOpening.Tracks, continues: Bool = false) {
+        if !continues { waiting = [] }
+        (begin, readers) = (nil, [:])
         let refusal: String? =
             switch tracks {
             case .streams(let streams): open(streams)

@@ -14,21 +14,26 @@ package struct Instant<Line>: Sendable, Hashable, Comparable {
     package var nanoseconds: Int64
 
     /// The moment `nanoseconds` after zero.
+    @inlinable
     package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
     /// The moment at `ticks` of `base`, to the nearest nanosecond.
     package init(_ ticks: Int64, in base: TimeBase) { nanoseconds = base.rescale(ticks, to: .nanoseconds) }
 
     /// The zero of the clock or timeline.
+    @inlinable
     package static var zero: Self { Self(nanoseconds: 0) }
 
     /// A moment before all others.
+    @inlinable
     package static var distantPast: Self { Self(nanoseconds: .min) }
 
     /// A moment after all others.
+    @inlinable
     package static var distantFuture: Self { Self(nanoseconds: .max) }
 
     /// The moment `duration` later, to the nanosecond; at most ``distantFuture``.
+    @inlinable
     package static func + (moment: Self, duration: Duration) -> Self {
         let (sum, overflow) = moment.nanoseconds.addingReportingOverflow(duration.inNanoseconds)
         if overflow { return duration < .zero ? distantPast : distantFuture }
@@ -36,6 +41,7 @@ package struct Instant<Line>: Sendable, Hashable, Comparable {
     }
 
     /// The moment `duration` earlier, to the nanosecond; at least ``distantPast``.
+    @inlinable
     package static func - (moment: Self, duration: Duration) -> Self {
         let (rest, overflow) = moment.nanoseconds.subtractingReportingOverflow(duration.inNanoseconds)
         if overflow { return duration < .zero ? distantFuture : distantPast }
@@ -43,15 +49,18 @@ package struct Instant<Line>: Sendable, Hashable, Comparable {
     }
 
     /// Moves `moment` later by `duration`.
+    @inlinable
     package static func += (moment: inout Self, duration: Duration) { moment = moment + duration }
 
     /// How much later the left moment is than the right moment; clamped to 292 years.
+    @inlinable
     package static func - (later: Self, earlier: Self) -> Duration {
         let (difference, overflow) = later.nanoseconds.subtractingReportingOverflow(earlier.nanoseconds)
         if overflow { return .nanoseconds(later < earlier ? Int64.min : .max) }
         return .nanoseconds(difference)
     }
 
+    @inlinable
     package static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 }
 

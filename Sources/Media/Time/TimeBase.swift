@@ -77,11 +77,13 @@ package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
 
 extension Duration {
     /// The duration in nanoseconds, rounded toward zero and clamped to 64 bits (292 years).
+    @inlinable
     package var inNanoseconds: Int64 {
         let parts = components
         let (scaled, overflow) = parts.seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return parts.seconds < 0 ? .min : .max }
-        return scaled &+ parts.attoseconds / 1_000_000_000
+        let (sum, isTooLarge) = scaled.addingReportingOverflow(parts.attoseconds / 1_000_000_000)
+        if overflow || isTooLarge { return parts.seconds < 0 ? .min : .max }
+        return sum
     }
 
     /// The duration in whole milliseconds, rounded toward zero.

@@ -248,7 +248,7 @@ final class SegmentCloser: Sendable {
     /// compared instead.
     private func kept(_ name: String, frames: Int?, size: Int64?, of written: SegmentRecord?) -> RecordingGap.Kept {
         guard let frames, let written else { return .all }
-        guard written.frames == 0 else { return .frames(frames) }
+        guard written.frames == 0 else { return .frames(frames, whole: whole(name)) }
         let length = (written.programEnd - written.programStart).inNanoseconds
         guard name.hasSuffix(RecordFormat.ts.fileExtension) else {
             guard let facts = try? SegmentReader.read("\(directory.path)/\(name)") else { return .nothing }
@@ -257,6 +257,15 @@ final class SegmentCloser: Sendable {
         guard let size, written.bytes > 0, size < written.bytes else { return .all }
         let part = Int64(Int128(length) * Int128(size) / Int128(written.bytes))
         return .audio(upTo: written.programStart + .nanoseconds(part))
+    }
+
+    /// Returns the length of the part of the file `name` in which no frame is missing; nil for a transport stream, and if
+    /// the file cannot be read.
+    private func whole(_ name: String) -> Duration? {
+        guard !name.hasSuffix(RecordFormat.ts.fileExtension),
+            let facts = try? SegmentReader.read("\(directory.path)/\(name)")
+        else { return nil }
+        return .nanoseconds(facts.leading.nanoseconds(facts.leading.whole))
     }
 
     /// Returns the final name of the file that was called `open`, and its frame count; nil if there is no such file.
