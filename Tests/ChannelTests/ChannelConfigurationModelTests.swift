@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FanOut
 import Ingest
 import Publisher
 import Studio
@@ -143,7 +144,7 @@ struct ChannelConfigurationModelTests {
                     #expect(name == own)
                     continue
                 }
-                let scheme = output.address.kind.name
+                let scheme = output.address.kind.name.rawValue
                 let number = try #require(Int(name.dropFirst(scheme.count + 1)), "\(name)")
                 try #require(number > 0)
                 let before = names[..<index]

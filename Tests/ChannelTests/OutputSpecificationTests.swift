@@ -35,7 +35,7 @@ struct OutputSpecificationTests {
         #expect(output.limits.videoThreshold == .milliseconds(900))
         #expect(output.retry.attemptLimit == 5 && output.retry.backupAfter == 2)
         #expect(output.retry.primaryInterval == .seconds(5))
-        #expect(output.backup?.kind.name == "srt")
+        #expect(output.backup?.kind.name == OutputKind.srt.name)
     }
 
     @Test("If an output's queue is configured short, its drop thresholds are lowered accordingly")

@@ -108,8 +108,8 @@ final class SecretReferencesTests: Sendable {
             "rtmp://host/live/${KEY}#name=a,proxy=http://${P}@proxy:80,backup=rtmp://b/live/${KEY},retry=3",
             secrets: secrets)
         #expect(output.text == "rtmp://host/live/k,e=y#1" && output.name == "a" && output.retry.attemptLimit == 3)
-        #expect(output.backup?.kind.name == "rtmp")
-        #expect(try OutputSpecification("${ALL}#name=b", secrets: secrets).address.kind.name == "rtmp")
+        #expect(output.backup?.kind.name == OutputKind.rtmp.name)
+        #expect(try OutputSpecification("${ALL}#name=b", secrets: secrets).address.kind.name == OutputKind.rtmp.name)
         let failure = #expect(throws: OutputSpecificationError.self) {
             try OutputSpecification("srt://host:9000?passphrase=${MISSING}", secrets: secrets)
         }

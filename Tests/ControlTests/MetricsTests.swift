@@ -28,8 +28,8 @@ struct MetricsTests {
         var details = OutputDetails()
         details.srt = statistics
         return OutputStatus(
-            name: name, kind: "srt", address: "srt://host:9000?passphrase=***", state: state, detail: nil,
-            liveSeconds: 1.5, bytes: 1000, frames: 25, reconnects: 2, attempts: 3, queue: QueueStatus(),
+            name: name, kind: OutputKindName(rawValue: "srt"), address: "srt://host:9000?passphrase=***", state: state,
+            detail: nil, liveSeconds: 1.5, bytes: 1000, frames: 25, reconnects: 2, attempts: 3, queue: QueueStatus(),
             details: details, wasLive: true,
             endpoint: .primary)
     }

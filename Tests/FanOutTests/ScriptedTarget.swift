@@ -6,7 +6,7 @@ import Synchronization
 
 /// A target whose attempts do what a test says and record their packets.
 final class ScriptedTarget: OutputTarget {
-    let kind = "scripted"
+    let kind = OutputKindName(rawValue: "scripted")
     let carriage = Carriage.movie
     let displayAddress: String
     private let made = Mutex<[ScriptedAttempt]>([])

@@ -3,24 +3,25 @@
 import FanOut
 import Media
 import Networking
-import RTMP
 import TestSupport
 import Testing
 
 @testable import Publisher
+@testable import RTMP
 
 @Suite("Kinds of outputs")
 struct OutputKindTests {
     /// An example address for each kind.
     private static let addresses = [
-        "rtmp": "rtmp://host/live/key", "rtmp-listen": "rtmp-listen://:1935/live/name", "srt": "srt://host:9000",
-        "udp": "udp://239.0.0.1:5000", "hls": "hls:/tmp/live",
+        OutputKind.rtmp.name: "rtmp://host/live/key", OutputKind.rtmpListen.name: "rtmp-listen://:1935/live/name",
+        OutputKind.srt.name: "srt://host:9000", OutputKind.udp.name: "udp://239.0.0.1:5000",
+        OutputKind.hls.name: "hls:/tmp/live",
     ]
 
     @Test("No two kinds of outputs share a name, an address prefix or the name of a counter")
     func apart() {
         for values in [
-            OutputKind.all.map(\.name), OutputKind.all.flatMap(\.beginnings),
+            OutputKind.all.flatMap(\.names).map(\.rawValue), OutputKind.all.flatMap(\.beginnings),
             OutputKind.all.flatMap(\.numbers).map(\.key), OutputKind.all.flatMap(\.numbers).map(\.metric),
         ] {
             #expect(Set(values).count == values.count, "\(values)")
@@ -28,7 +29,7 @@ struct OutputKindTests {
     }
 
     @Test("An output kind accepts exactly the options that it lists", arguments: OutputKind.all.map(\.name))
-    func options(name: String) throws {
+    func options(name: OutputKindName) throws {
         let kind = try #require(OutputKind.all.first { $0.name == name })
         let address = try #require(Self.addresses[name], "give an example of \(name)")
         var list = OptionList([:], of: kind.title)
@@ -39,12 +40,34 @@ struct OutputKindTests {
 
     @Test("An address belongs to the output kind whose complete scheme it begins with, ignoring case")
     func beginnings() {
-        for (text, name) in [
-            ("RTMPS://host/a/b", "rtmp"), ("rtmps-listen://host/a/b", "rtmp-listen"), ("hls:live", "hls"),
-            ("udp:", "udp"), ("rtmpx://host/a/b", nil), ("rtmpss://host/a/b", nil), ("srt2://host:1", nil), ("", nil),
-        ] as [(String, String?)] {
-            #expect(OutputKind.of(text)?.name == name, "\(text)")
+        for (text, kind) in [
+            ("RTMPS://host/a/b", .rtmp), ("rtmps-listen://host/a/b", .rtmpListen), ("hls:live", .hls),
+            ("udp:", .udp), ("rtmpx://host/a/b", nil), ("rtmpss://host/a/b", nil), ("srt2://host:1", nil), ("", nil),
+        ] as [(String, OutputKind?)] {
+            #expect(OutputKind.of(text)?.name == kind?.name, "\(text)")
         }
+    }
+
+    @Test("A target reports the name of its kind, and RTMP with TLS a name of its own")
+    func reportedNames() throws {
+        let server = RTMPServer()
+        let resources = OutputResources(
+            writers: RTMPWriterPool(), server: server, identity: nil, onPlay: nil, stream: PacketStream())
+        let reported = { (text: String) in
+            var list = OptionList([:], of: "test")
+            return try OutputAddress(text, options: &list).destination.target(name: "a", with: resources).kind
+        }
+        for kind in OutputKind.all where kind.name != OutputKind.rtmpListen.name {
+            #expect(try reported(try #require(Self.addresses[kind.name])) == kind.name)
+        }
+        #expect(try reported("rtmps://host/live/key") == OutputKind.rtmp.secureName)
+        var url = try RTMPListenURL("rtmp-listen://127.0.0.1/live/name", for: .output)
+        url.port = 0
+        let listening = try url.target(name: "a", with: resources)
+        #expect(listening.kind == OutputKind.rtmpListen.name)
+        listening.leave()
+        #expect(OutputKind.rtmpListen.name(isSecure: true) == OutputKind.rtmpListen.secureName)
+        #expect(OutputKind.srt.name(isSecure: true) == OutputKind.srt.name)
     }
 
     @Test("Only outputs that receivers connect to have a listening port")

@@ -152,6 +152,29 @@ struct DocumentationTests {
         for option in OutputSpecification.options { #expect(page.contains("`\(option.name)=`"), "\(option.name)") }
     }
 
+    /// The part of the API's description that lists the kinds of outputs.
+    private struct Description: Decodable {
+        struct Components: Decodable { let schemas: Schemas }
+        struct Schemas: Decodable {
+            let output: Output
+            enum CodingKeys: String, CodingKey { case output = "Output" }
+        }
+        struct Output: Decodable { let properties: Properties }
+        struct Properties: Decodable { let kind: Kind }
+        struct Kind: Decodable {
+            let names: [OutputKindName]
+            enum CodingKeys: String, CodingKey { case names = "enum" }
+        }
+        let components: Components
+    }
+
+    @Test("The OpenAPI description lists exactly the kinds of outputs that the status can report")
+    func outputKinds() throws {
+        let text = try Self.text("Sources/Page/openapi.json")
+        let description = try JSONDecoder().decode(Description.self, from: Data(text.utf8))
+        #expect(description.components.schemas.output.properties.kind.names == OutputKind.all.flatMap(\.names))
+    }
+
     /// The targets of the package, each with the targets of the package that it imports.
     private static func targets() throws -> [String: Set<String>] {
         let manifest = try text("Package.swift").replacing(/\.product\([^)]*\)/, with: "")

@@ -5,6 +5,7 @@ import Encoder
 import Foundation
 import Ingest
 import Media
+import Publisher
 import Status
 import Testing
 
@@ -27,7 +28,7 @@ struct StatusBlockTests {
 
     private func output(_ state: OutputState.Name, detail: String? = nil) -> OutputStatus {
         OutputStatus(
-            name: "rtmp-1", kind: "rtmp", address: "rtmp://host/live/ke***", state: state, detail: detail,
+            name: "rtmp-1", kind: OutputKind.rtmp.name, address: "rtmp://host/live/ke***", state: state, detail: detail,
             liveSeconds: 0, bytes: 0, frames: 0, reconnects: 0, attempts: 1, queue: QueueStatus(),
             details: OutputDetails(),
             wasLive: true, endpoint: .primary)

@@ -18,8 +18,8 @@ import Upload
 @Suite struct ChannelReportTests {
     private func output(_ name: String, _ state: OutputState.Name = .live) -> OutputStatus {
         OutputStatus(
-            name: name, kind: "srt", address: "srt://host:9000?passphrase=***", state: state, detail: nil,
-            liveSeconds: 1.5, bytes: 1000, frames: 25, reconnects: 2, attempts: 3, queue: QueueStatus(),
+            name: name, kind: OutputKindName(rawValue: "srt"), address: "srt://host:9000?passphrase=***", state: state,
+            detail: nil, liveSeconds: 1.5, bytes: 1000, frames: 25, reconnects: 2, attempts: 3, queue: QueueStatus(),
             details: OutputDetails(), wasLive: true, endpoint: .primary)
     }
 

@@ -10,7 +10,7 @@ enum OutputMetrics {
 
     private static let states: [MetricFamily] = [
         each("relay_output_info", .gauge, "The output's protocol and who asked for it.", labels: ["kind", "origin"]) {
-            output, samples in samples.add(1, output.name, output.kind, output.origin.rawValue)
+            output, samples in samples.add(1, output.name, output.kind.rawValue, output.origin.rawValue)
         },
         each("relay_output_state", .gauge, "What the output does: 1 of its state, 0 of the others.", labels: ["state"])
         {

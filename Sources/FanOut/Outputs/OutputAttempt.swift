@@ -81,8 +81,8 @@ package struct AttemptProgress: Sendable, Equatable {
 
 /// A destination of an output: it knows one address and makes attempts to be on air there.
 package protocol OutputTarget: Sendable {
-    /// The protocol in one word, such as `rtmp`.
-    var kind: String { get }
+    /// The protocol, for the status.
+    var kind: OutputKindName { get }
     /// The address without secrets, for log and status.
     var displayAddress: String { get }
     /// Whether the output listens, so that receivers connect to relay. Until the first receiver connects, no packet

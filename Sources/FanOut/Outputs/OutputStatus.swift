@@ -8,8 +8,8 @@ package struct OutputStatus: Sendable, Codable {
     package var name: String
     /// The rendition that the output sends; nil for the program's main encoding.
     package var rendition: String?
-    /// The protocol in one word, such as `rtmp`.
-    package var kind: String
+    /// The protocol of the current or last attempt.
+    package var kind: OutputKindName
     /// The address of the current or last attempt, without secrets.
     package var address: String
     /// The output's state.

@@ -21,7 +21,7 @@ package struct HLSTarget: OutputTarget {
         queue = DispatchQueue(label: "relay.hls.\(name)")
     }
 
-    package var kind: String { "hls" }
+    package var kind: OutputKindName { OutputKind.hls.name }
     package var displayAddress: String { location.description }
     package var place: OutputPlace? { OutputPlace(location.description) }
 

@@ -8,7 +8,10 @@ package import Networking
 package struct OutputKind: Sendable {
     /// The name of the kind in one word. Outputs without a configured name are named after their kind and numbered,
     /// such as `srt-1`.
-    package let name: String
+    package let name: OutputKindName
+    /// The name that the status reports instead of `name` if the connection is encrypted with TLS, such as `rtmps`; nil
+    /// if it reports `name` for all outputs of this kind.
+    package let secureName: OutputKindName?
     /// The prefixes of the addresses of this kind, such as `rtmp://` and `rtmps://`.
     package let beginnings: [String]
     /// The name of the protocol as used in messages, such as `RTMP`.
@@ -22,17 +25,26 @@ package struct OutputKind: Sendable {
     /// Parses an address of this kind, and removes the options of this kind from the given list.
     let read: @Sendable (String, inout OptionList, OutputDefaults) throws(AddressError) -> any OutputDestination
 
-    /// Creates a kind of output; `read` parses its addresses.
+    /// Creates a kind of output with its `name`, and its name for encrypted connections if that differs; `read` parses
+    /// its addresses.
     init(
-        _ name: String, beginnings: [String], title: String, help: String, options: [AddressOption] = [],
-        numbers: [OutputNumber] = [],
+        _ name: String, secure secureName: String? = nil, beginnings: [String], title: String, help: String,
+        options: [AddressOption] = [], numbers: [OutputNumber] = [],
         read:
             @escaping @Sendable (String, inout OptionList, OutputDefaults) throws(AddressError)
             -> any OutputDestination
     ) {
-        (self.name, self.beginnings, self.title, self.help) = (name, beginnings, title, help)
+        self.name = OutputKindName(rawValue: name)
+        self.secureName = secureName.map { OutputKindName(rawValue: $0) }
+        (self.beginnings, self.title, self.help) = (beginnings, title, help)
         (self.options, self.numbers, self.read) = (options, numbers, read)
     }
+
+    /// All names that the status reports for outputs of this kind.
+    package var names: [OutputKindName] { [name, secureName].compactMap(\.self) }
+
+    /// Returns the name that the status reports for an output of this kind whose connection is or is not encrypted.
+    func name(isSecure: Bool) -> OutputKindName { isSecure ? secureName ?? name : name }
 
     /// Returns the kind of output whose address prefix `text` begins with, even if the rest of the address is invalid.
     /// Returns nil if no kind has such a prefix.

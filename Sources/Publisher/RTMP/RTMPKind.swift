@@ -8,7 +8,7 @@ internal import RTMP
 extension OutputKind {
     /// The output kind RTMP and RTMPS, which publishes on a server.
     package static let rtmp = OutputKind(
-        "rtmp", beginnings: ["rtmp://", "rtmps://"], title: "RTMP",
+        "rtmp", secure: "rtmps", beginnings: ["rtmp://", "rtmps://"], title: "RTMP",
         help: "rtmp://host[:port]/app/key or rtmps://…; with a login rtmp://user:password@host/app/key",
         options: RTMPTransport.options
     ) { text, options, defaults throws(AddressError) in

@@ -8,7 +8,7 @@ package import RTMP
 extension OutputKind {
     /// The output kind RTMP and RTMPS for players that connect to relay.
     package static let rtmpListen = OutputKind(
-        "rtmp-listen", beginnings: ["rtmp-listen://", "rtmps-listen://"], title: "RTMP",
+        "rtmp-listen", secure: "rtmps-listen", beginnings: ["rtmp-listen://", "rtmps-listen://"], title: "RTMP",
         help: "rtmp-listen://[address][:port]/app/name, from which players pull, on the loopback interface unless an "
             + "address is given, such as 0.0.0.0 (?players=, how many, key=, which they add to the name as ?key=; "
             + "rtmps-listen:// with --tls-cert and --tls-key)"

@@ -21,7 +21,7 @@ package struct RTMPListenTarget: OutputTarget {
         self.stream = stream
     }
 
-    package var kind: String { offer.url.isSecure ? "rtmps-listen" : "rtmp-listen" }
+    package var kind: OutputKindName { OutputKind.rtmpListen.name(isSecure: offer.url.isSecure) }
     package var displayAddress: String { offer.url.description }
     package var awaitsCallers: Bool { true }
 

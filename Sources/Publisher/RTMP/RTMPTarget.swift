@@ -32,7 +32,7 @@ package struct RTMPTarget: OutputTarget {
         self.transport = transport
     }
 
-    package var kind: String { url.isSecure ? "rtmps" : "rtmp" }
+    package var kind: OutputKindName { OutputKind.rtmp.name(isSecure: url.isSecure) }
     package var displayAddress: String { url.description }
 
     package func makeAttempt(

@@ -18,7 +18,7 @@ package struct SRTTarget: OutputTarget {
     /// The output's name.
     let name: String
 
-    package var kind: String { "srt" }
+    package var kind: OutputKindName { OutputKind.srt.name }
     package var displayAddress: String { url.description }
     package var awaitsCallers: Bool { url.mode == .listener }
     package var place: OutputPlace? {

@@ -11,7 +11,7 @@ package struct UDPTarget: OutputTarget {
     /// The output's name.
     let name: String
 
-    package var kind: String { "udp" }
+    package var kind: OutputKindName { OutputKind.udp.name }
     package var displayAddress: String { url.description }
 
     package var carriage: Carriage { .transportStream }

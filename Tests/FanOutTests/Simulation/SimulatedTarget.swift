@@ -5,7 +5,7 @@ import Media
 
 /// A target whose attempts send to a simulated peer.
 struct SimulatedTarget: OutputTarget {
-    let kind = "simulated"
+    let kind = OutputKindName(rawValue: "simulated")
     let carriage = Carriage.movie
     let displayAddress: String
     let transport: SimulatedAttempt.Transport
