@@ -38,9 +38,21 @@ final class SourceTiming: SourceTimes {
         /// Whether the mapping was made or moved since frames were last aligned with the program's. Frames might then
         /// be due at another point within the program's frame intervals than before.
         var isOffPhase = false
-        /// The time of the newest frame on the source's timeline. Nil before the first frame, and again after the
-        /// source was reopened or its video fell silent.
-        var newestFrame: Timestamp?
+        /// The decoding and presentation times of up to three newest frames on the source's timeline. Empty before the
+        /// first frame, and again after the source was reopened or its video fell silent.
+        var newestFrames: [(decode: Timestamp, presentation: Timestamp)] = []
+
+        /// The presentation time of one of the newest frames. If three are known, it is the one whose decoding time is
+        /// in the middle: the timestamps of one of them may be wrong.
+        var sureFrame: Timestamp? {
+            let frames = newestFrames.sorted { $0.decode < $1.decode }
+            return frames.isEmpty ? nil : frames[(frames.count - 1) / 2].presentation
+        }
+
+        /// Records a frame. Frames from before a jump of the sender's timestamps are forgotten.
+        mutating func noteFrame(_ frame: SourceClock.Noted) {
+            newestFrames = (frame.isMoved ? [] : newestFrames.suffix(2)) + [(frame.decodeTime, frame.time)]
+        }
     }
 
     /// The offset that is added to the due times of the source's clock: the source's configured delay, plus the
@@ -72,7 +84,7 @@ final class SourceTiming: SourceTimes {
         let (noted, status) = state.withLock { state in
             let noted = state.clock.note(stamp, arrival: arrival)
             Self.take(noted?.events ?? [], &state)
-            if let noted, stamp.track == .video { state.newestFrame = noted.time }
+            if let noted, stamp.track == .video { state.noteFrame(noted) }
             align(&state, isMoved: stamp.track == .video && noted?.isMoved == true)
             return (noted, state.clock.status)
         }
@@ -88,7 +100,7 @@ final class SourceTiming: SourceTimes {
                 if let line = state.clock.line(of: track) { state.lastLines[track] = line }
             }
             state.clock.restart(as: settings)
-            state.newestFrame = nil
+            state.newestFrames = []
             for (track, description) in tracks {
                 state.clock.declare(track, description.timeBase, bits: description.bits)
             }
@@ -154,10 +166,10 @@ final class SourceTiming: SourceTimes {
     /// Aligns the source's frames with the program's frames after the mapping was moved or made again. For this the
     /// mapping is moved once more, by less than a frame, so that frames are due exactly when program frames begin.
     /// Otherwise the program's clock would have to adjust gradually, and audio would be off by up to half a frame for
-    /// half a minute. The move is made immediately, from the newest frame: otherwise audio that is played before the
-    /// next frame would be moved afterwards.
+    /// half a minute. The move is made immediately, from one of the newest frames: otherwise audio that is played
+    /// before the next frame would be moved afterwards.
     private func align(_ state: inout State, isMoved: Bool) {
-        guard state.isOffPhase || isMoved, let frame = state.newestFrame, let due = state.clock.due(frame, of: .video)
+        guard state.isOffPhase || isMoved, let frame = state.sureFrame, let due = state.clock.due(frame, of: .video)
         else { return }
         state.isOffPhase = false
         guard let line = programTime.line else { return }
@@ -180,9 +192,9 @@ final class SourceTiming: SourceTimes {
             case .stepped(let distance), .followed(let distance):
                 state.step += distance
                 state.isOffPhase = true
-            // The newest frame is forgotten, because frames after a pause can be due at another point within the
+            // The newest frames are forgotten, because frames after a pause can be due at another point within the
             // program's frame intervals.
-            case .silent(.video): state.newestFrame = nil
+            case .silent(.video): state.newestFrames = []
             default: break
             }
         }

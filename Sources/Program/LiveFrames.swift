@@ -81,18 +81,28 @@ struct LiveFrames {
     /// Returns when the program should begin: the due time of the first waiting frame that still leaves the program
     /// time to prepare. Frames that are due earlier are removed from the waiting ones, and the newest of them becomes
     /// the frame to show. If the source has little buffer, half of the time until its newest frame is due must be
-    /// enough for the preparation. `due` returns when a frame is due, or nil while this is unknown. Returns nil if no
-    /// waiting frame leaves enough time.
+    /// enough for the preparation. A frame with a wrong timestamp is removed, too, because the program's frames would
+    /// begin at a moment that differs from when the source's other frames are due. `due` returns when a frame is due,
+    /// or nil while this is unknown. Returns nil if no waiting frame leaves enough time.
     mutating func firstMoment(
         after now: MonotonicInstant, due: (VideoFrame) -> MonotonicInstant?
     ) -> MonotonicInstant? {
         guard let newest = waiting.last.flatMap(due) else { return nil }
         let earliest = now + min(Self.notice, max(.zero, (newest - now) / 2))
         while let next = waiting.first, let moment = due(next) {
-            if moment >= earliest { return moment }
+            if moment >= earliest, !isAhead(moment, due: due) { return moment }
             show(waiting.removeFirst())
         }
         return nil
+    }
+
+    /// How many frames show whether the timestamp of the frame before them is wrong.
+    private static let witnesses = 4
+
+    /// Whether the first waiting frame, which is due at `moment`, seems to have a wrong timestamp: one of the next
+    /// frames is due earlier.
+    private func isAhead(_ moment: MonotonicInstant, due: (VideoFrame) -> MonotonicInstant?) -> Bool {
+        waiting.dropFirst().prefix(Self.witnesses).contains { due($0).map { $0 < moment } ?? false }
     }
 
     /// Chooses the frame to show as program frame `index`; nil if no frame has arrived yet. `due` returns when a frame

@@ -145,6 +145,65 @@ struct SourceTimingTests {
         try expectInPhase(try #require(last).time.nanoseconds / 1_000_000)
     }
 
+    /// How a live source in a program that runs already is timed, 3 s after its first packet. It sends a transport
+    /// stream with B-frames, whose packets of video are read a frame later. One of its frames has wrong timestamps.
+    private struct Early {
+        /// How much later than a program frame a source's frame is due, and how much later than video its audio is.
+        var (phase, audio) = (Duration.zero, Duration.zero)
+        /// By how much the source was moved since it was placed.
+        var moved = Duration.zero
+
+        /// The frame with the number `wrong` is off by `error`.
+        init(wrong: Int64, by error: Duration, at start: Int64, monitor: SourceMonitor) throws {
+            let line = ProgramClockLine(origin: 7_000_000, image: .zero, rate: 0)
+            let timing = SourceTiming(
+                SourceClock(.transportStream, tracks: [.video: (.mpegTS, 33), .audio: (.mpegTS, 33)]),
+                frameRate: FrameRate(25), programTime: ProgramTime(line), name: "test", monitor: monitor)
+            let (frame, packet) = (FrameRate(25).timeBase, TimeBase(1024, 48_000))
+            // How many frames later than it is decoded each frame is shown.
+            let offsets: [Int64] = [2, 4, 1, 1]
+            var packets: [(arrival: Duration, stamp: SourceClock.Stamp)] = []
+            for number in Int64(0)..<75 {
+                let off = TimeBase.mpegTS.ticks(frame.duration(number) + (number == wrong ? error : .zero)) + 900_000
+                let shown = off + 3600 * offsets[Int(number % 4)]
+                let stamp = SourceClock.Stamp(.video, dts: off, pts: shown, duration: 3600)
+                packets.append((frame.duration(number + 1), stamp))
+            }
+            for number in Int64(0)..<141 {
+                let stamp = SourceClock.Stamp(.audio, dts: number * 1920 + 900_000, duration: 1920)
+                packets.append((packet.duration(number), stamp))
+            }
+            for (arrival, stamp) in packets.sorted(by: { $0.arrival < $1.arrival }) {
+                let now = MonotonicInstant(start, in: .milliseconds) + arrival
+                let noted = timing.note(stamp, arrival: now)
+                timing.advance(to: now)
+                guard let noted, stamp.track == .audio, let place = timing.placeAudio(noted.time) else { continue }
+                moved += place.step
+            }
+            let time = Timestamp(10_000 + 2800, in: .milliseconds)
+            let video = try #require(timing.due(time, of: .video))
+            audio = try #require(timing.due(time, of: .audio)) - video
+            let position = line.image(of: video)
+            phase = position - FrameRate(25).start(of: FrameRate(25).frame(at: position))
+        }
+    }
+
+    // Regression: if a source was placed directly after a frame with a wrong timestamp, its frames were aligned with
+    // the program's frames as if all of them were off, and audio was off by up to half a frame for half a minute.
+    @Test("A frame with a wrong timestamp at a source's beginning does not put its frames out of phase")
+    func wrongTimestamp() throws {
+        var random = SeededRandom("wrong timestamps at a beginning")
+        for _ in 0..<400 {
+            let wrong = Int64.random(in: 3...24, using: &random)
+            let error = Duration.milliseconds(Int64.random(in: 100...900, using: &random) * random.pick([-1, 1]))
+            let start = Int64.random(in: 0..<40, using: &random)
+            let found = try Early(wrong: wrong, by: error, at: start, monitor: monitor)
+            #expect(
+                found.phase.magnitude < .milliseconds(2) && found.audio.magnitude < .milliseconds(2),
+                "frame \(wrong) is off by \(error): \(found)")
+        }
+    }
+
     @Test("Audio that is played before a source's first frame is not moved in time when that frame arrives")
     func phaseOfFirstAudio() throws {
         let line = ProgramClockLine(origin: 7_000_000, image: .zero, rate: 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
+import TestSupport
 import Testing
 
 @testable import Program
@@ -36,6 +37,34 @@ import Testing
         arguments: [2, 3, 4, 5])
     func direct(count: Int64) {
         #expect(beginning(count) == MonotonicInstant(count / 2, in: rate.timeBase))
+    }
+
+    // Regression: a program that waited for its first frame began with a frame whose timestamp was off by 0.65 s. All
+    // other frames were then due 10 ms before program frames began, and audio came 10 ms before its video.
+    @Test("A program does not begin with a frame whose timestamp is wrong")
+    func wrongTimestamp() throws {
+        var random = SeededRandom("a wrong timestamp of a first frame")
+        let base = TimeBase(1, 1000)
+        for _ in 0..<300 {
+            let interval = random.pick([20, 40] as [Int64])
+            // The first frames are late, as those of a source that is being opened.
+            let first = -interval * Int64.random(in: 0...20, using: &random)
+            let count = Int((400 - first) / interval)
+            // The newest frame also says how long the program may prepare, so it is right.
+            let wrong = Int.random(in: 0..<count - 1, using: &random)
+            let error = Int64.random(in: 100...900, using: &random) * random.pick([-1, 1])
+            var frames = LiveFrames(frameRate: rate)
+            for number in 0..<count {
+                let time = first + Int64(number) * interval + (number == wrong ? error : 0)
+                frames.add(
+                    VideoFrame(pts: time, timeBase: base, width: 2, height: 2, storage: Self.storage), limit: 100)
+            }
+            let found = frames.firstMoment(after: .zero, due: due)
+            let moment = try #require(found).nanoseconds / 1_000_000
+            #expect(
+                moment % interval == 0 && (100..<400).contains(moment),
+                "\(moment) ms, if frame \(wrong) of \(count) is off by \(error) ms")
+        }
     }
 
     /// Shows 60 program frames while frames of `source` arrive just in time, except those in `missing`. Returns the
