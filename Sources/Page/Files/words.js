@@ -78,10 +78,11 @@ export function timecode(frame, rate) {
 /** A number of milliseconds as `44 ms`, or as `3.0 s` from a second on. */
 export const milliseconds = (value) => (value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${Math.round(value)} ms`);
 
-/** The protocol of an output's address, such as `RTMPS` or `SRT`. */
+/** The protocol of an output's address, such as `RTMPS`, `SRT` or `RTMPS listener`. */
 export function protocolOf(output) {
     const scheme = /^([a-z]+):/i.exec(output.address ?? "")?.[1] ?? output.kind ?? "";
-    return (output.kind === "rtmp-listen" ? "RTMP listener" : scheme.toUpperCase());
+    const [protocol, listens] = (output.kind ?? scheme).split("-");
+    return listens ? `${protocol.toUpperCase()} listener` : scheme.toUpperCase();
 }
 
 /** The host and port in an address, such as `live.example.org:443`. */
