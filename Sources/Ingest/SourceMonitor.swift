@@ -191,8 +191,8 @@ final class SourceMonitor: Sendable {
         logger.warning("what was decoded cannot be converted", metadata: ["reason": "\(failure)"])
     }
 
-    /// Logs that the video has another size from now on. Of many changes only the first, second, fourth, and so on are
-    /// logged, because a sender can change the size with each keyframe.
+    /// Logs that the video has another size from now on. A sender can change the size with each keyframe, so only the
+    /// first, second, fourth, and so on of many changes are logged.
     func noteSize(_ width: Int, _ height: Int) {
         let number = sizeChanges.add(1, ordering: .relaxed).newValue
         guard number & (number - 1) == 0 else { return }

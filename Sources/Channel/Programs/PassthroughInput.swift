@@ -55,8 +55,8 @@ final class PassthroughInput: PacketSourceSink {
         owner.publish(packets, of: turn, at: owner.clock.now)
     }
 
-    /// Logs that the input delivers again after a pause. Of many pauses only the first, second, fourth, and so on are
-    /// logged.
+    /// Logs that the input delivers again after a pause. If there are many pauses, only the first, second, fourth, and
+    /// so on are logged.
     private func notePause(before arrival: MonotonicInstant, _ owner: Passthrough) {
         let pause: Duration? = arrivals.withLock { state in
             defer { state.last = arrival }
