@@ -99,10 +99,12 @@ struct LiveFrames {
     /// How many frames show whether the timestamp of the frame before them is wrong.
     private static let witnesses = 4
 
-    /// Whether the first waiting frame, which is due at `moment`, seems to have a wrong timestamp: one of the next
-    /// frames is due earlier.
+    /// Whether the first waiting frame, which is due at `moment`, seems to have a wrong timestamp: two of the next
+    /// frames are due earlier. One that is due earlier is the wrong one itself, unless it is the only one that waits.
     private func isAhead(_ moment: MonotonicInstant, due: (VideoFrame) -> MonotonicInstant?) -> Bool {
-        waiting.dropFirst().prefix(Self.witnesses).contains { due($0).map { $0 < moment } ?? false }
+        let next = waiting.dropFirst().prefix(Self.witnesses)
+        let earlier = next.count { due($0).map { $0 < moment } ?? false }
+        return earlier > 0 && earlier >= min(2, next.count)
     }
 
     /// Chooses the frame to show as program frame `index`; nil if no frame has arrived yet. `due` returns when a frame

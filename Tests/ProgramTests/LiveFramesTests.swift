@@ -44,27 +44,44 @@ import Testing
     @Test("A program does not begin with a frame whose timestamp is wrong")
     func wrongTimestamp() throws {
         var random = SeededRandom("a wrong timestamp of a first frame")
-        let base = TimeBase(1, 1000)
         for _ in 0..<300 {
             let interval = random.pick([20, 40] as [Int64])
             // The first frames are late, as those of a source that is being opened.
             let first = -interval * Int64.random(in: 0...20, using: &random)
-            let count = Int((400 - first) / interval)
             // The newest frame also says how long the program may prepare, so it is right.
-            let wrong = Int.random(in: 0..<count - 1, using: &random)
+            let wrong = Int.random(in: 0..<Int((400 - first) / interval) - 1, using: &random)
             let error = Int64.random(in: 100...900, using: &random) * random.pick([-1, 1])
-            var frames = LiveFrames(frameRate: rate)
-            for number in 0..<count {
-                let time = first + Int64(number) * interval + (number == wrong ? error : 0)
-                frames.add(
-                    VideoFrame(pts: time, timeBase: base, width: 2, height: 2, storage: Self.storage), limit: 100)
-            }
-            let found = frames.firstMoment(after: .zero, due: due)
-            let moment = try #require(found).nanoseconds / 1_000_000
-            #expect(
-                moment % interval == 0 && (100..<400).contains(moment),
-                "\(moment) ms, if frame \(wrong) of \(count) is off by \(error) ms")
+            try expectAligned(interval: interval, first: first, wrong: wrong, error: error)
         }
+    }
+
+    // Regression: a frame that was due earlier than it should be made the right frames before it seem wrong, and the
+    // program began with the wrong one.
+    @Test(
+        "No error of a single timestamp makes a program begin between two frames of its source",
+        arguments: 0..<19, [-1, 1] as [Int64])
+    func everyError(wrong: Int, sign: Int64) throws {
+        for error in 100...900 as ClosedRange<Int64> {
+            try expectAligned(interval: 40, first: -400, wrong: wrong, error: sign * error)
+        }
+    }
+
+    /// Expects that a program begins at a multiple of `interval` milliseconds if frames `interval` ms apart wait from
+    /// `first` to 400 ms, of which number `wrong` is due `error` ms later than it should be.
+    private func expectAligned(interval: Int64, first: Int64, wrong: Int, error: Int64) throws {
+        let count = Int((400 - first) / interval)
+        var frames = LiveFrames(frameRate: rate)
+        for number in 0..<count {
+            let time = first + Int64(number) * interval + (number == wrong ? error : 0)
+            frames.add(
+                VideoFrame(pts: time, timeBase: TimeBase(1, 1000), width: 2, height: 2, storage: Self.storage),
+                limit: 100)
+        }
+        let found = frames.firstMoment(after: .zero, due: due)
+        let moment = try #require(found).nanoseconds / 1_000_000
+        #expect(
+            moment % interval == 0 && (100..<400).contains(moment),
+            "\(moment) ms, if frame \(wrong) of \(count) is off by \(error) ms")
     }
 
     /// Shows 60 program frames while frames of `source` arrive just in time, except those in `missing`. Returns the
