@@ -39,7 +39,7 @@ package enum TransportStreamFile {
             ? nil : String(decoding: text.first.map { $0 < 0x20 } == true ? text.dropFirst() : text, as: UTF8.self)
     }
 
-    /// The content of a part of a stream.
+    /// The number of complete frames and of missing bytes in a part of a stream.
     struct Content: Equatable {
         /// The number of bytes in missing packets. A packet is missing if no packet begins where it should begin.
         var missingBytes: Int64 = 0

@@ -30,7 +30,7 @@ extension CatalogueStore {
 
     private static func salvagedClips(_ database: Database) throws -> SalvagedClips {
         guard try database.hasTable("clips") else {
-            // A database of a version without clips lacks none.
+            // If the database is from a version without clips, no clip is missing.
             return SalvagedClips(hasAllRows: try !CatalogueSchema.missingTables(database).contains("clips"))
         }
         let found = SalvagedRows(of: "clips", key: ["channel", "id"], in: database)

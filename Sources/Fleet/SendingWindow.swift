@@ -22,7 +22,7 @@ package final class SendingWindow: Sendable {
     /// Opens the window until `deadline` of the window's clock, or changes its end to `deadline`.
     package func open(until deadline: MonotonicInstant) { end.store(deadline.nanoseconds, ordering: .releasing) }
 
-    /// Closes the window. What a writer has checked before may still leave.
+    /// Closes the window. A write whose check came before can still leave.
     package func close() { end.store(Self.closed.nanoseconds, ordering: .releasing) }
 
     /// Whether bytes may leave now.

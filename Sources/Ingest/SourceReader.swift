@@ -191,7 +191,8 @@ final class SourceReader {
         return progress
     }
 
-    /// The wanted tracks that the input lacks, but that later parts of a file can have whose coding changes.
+    /// The wanted tracks that the input lacks now, but that later parts of the file can have, because the file's coding
+    /// changes.
     private var awaited: [TrackKind] { input.demuxer.transportStream == nil ? [] : missing }
 
     /// Tells the sink that the ``awaited`` tracks deliver nothing at present, so that the program does not wait for them.

@@ -18,7 +18,8 @@ struct StreamReader {
 
     /// Selects the `streams` of `demuxer` and those with the numbers `others`. The input is called `name` in errors,
     /// and its tracks were chosen with `options`. `wanted` are the tracks that are followed to other streams; each may
-    /// be silent for `patience`. If the input `lacksAudio` although it is wanted, changes of any stream are noticed.
+    /// be silent for `patience`. If the input `lacksAudio` although audio is wanted, the bytes also end when the coding
+    /// of a stream changes that is not selected.
     init(
         _ streams: [StreamInfo], others: [Int] = [], of demuxer: Demuxer, name: String, options: TrackOptions,
         wanted: Set<TrackKind>, lacksAudio: Bool, patience: Duration, monitor: SourceMonitor,
@@ -31,9 +32,9 @@ struct StreamReader {
         demuxer.select(Set(streams.map(\.index) + others), followsAll: lacksAudio && options.hasAudio)
     }
 
-    /// Reads the next packet of a selected stream, or a packet of any stream that was read when the streams were looked
-    /// for. Returns nil when the input has ended, the source was stopped, or `isEnding` returns true, with which the
-    /// caller cancels the read. Blocks.
+    /// Reads the next packet of a selected stream, or a packet of another stream that libavformat read while it looked
+    /// for streams. Returns nil when the input has ended, the source was stopped, or `isEnding` returns true, with
+    /// which the caller cancels the read. Blocks.
     mutating func next(isEnding: () -> Bool = { false }) throws(IngestError) -> Arrival? {
         while !monitor.isStopped, !isEnding() {
             switch monitor.read(demuxer, &errors, isEnding: isEnding) {

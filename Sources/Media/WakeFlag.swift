@@ -13,8 +13,8 @@ package struct WakeFlag: ~Copyable, Sendable {
     /// A flag that is not raised.
     package init() {}
 
-    /// Raises the flag. Returns whether the caller must post a pass over the queue; it must not if a posted pass is
-    /// still waiting to begin.
+    /// Raises the flag. Returns true if the caller must post a pass over the queue; false if a posted pass has not
+    /// begun yet.
     package borrowing func raise() -> Bool { !isRaised.exchange(true, ordering: .acquiringAndReleasing) }
 
     /// Lowers the flag. A pass over the queue calls this method when it begins. The method uses an atomic exchange

@@ -138,8 +138,8 @@ package final class SourceFeed: SourceSink {
     package func attach(_ times: any SourceTimes) { state.withLock { $0.live.times = times } }
 
     package func deliver(_ frame: VideoFrame) {
-        // The times of a source that can wait begin with 0, as those of the program do, or as those of a program that
-        // begins when the source begins to play.
+        // The times of a source that can wait begin with 0, so they are treated as program times. If the source begins
+        // to play after the program, they are the times of a program that would begin at that moment.
         let time = ProgramInstant(frame.pts, in: frame.timeBase)
         let end = ProgramInstant(frame.pts + frame.duration, in: frame.timeBase)
         state.withLock { state in

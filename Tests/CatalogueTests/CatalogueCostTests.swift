@@ -233,7 +233,7 @@ import Testing
         try store.put([rows[number]], living: [])
         try store.findGaps(living: ["r"])
         #expect(try store.gaps() == gaps)
-        // The file causes no gap either when it is deleted again.
+        // When the file is deleted again, no gap appears either.
         try store.noteDeletion(of: Self.name(number), at: UTCTime(milliseconds: Self.epoch))
         try store.findGaps(living: ["r"])
         #expect(try store.gaps() == gaps)

@@ -276,7 +276,7 @@ struct CataloguePropertyTests {
         #expect(directory.all.contains(ClipMark.unknown))
     }
 
-    @Test("A mark that is set again gets a new time and can be removed twice, and one that cannot be looked up is set")
+    @Test("A mark file gets a new time when it is set again; one that cannot be looked up may exist")
     func markFiles() throws {
         let directory = try TemporaryDirectory()
         let mark = MarkFile(".mark", in: directory.path)
@@ -290,7 +290,7 @@ struct CataloguePropertyTests {
         try mark.remove()
         try mark.remove()
         #expect(!mark.mayExist && mark.time == nil)
-        // What is not a directory contains no file, but the system reports another error than for a missing file.
+        // A path through a regular file leads to no file, but the system reports another error than for a missing file.
         try directory.write([UInt8](), to: "file")
         let unknown = MarkFile(".mark", in: directory.path("file"))
         #expect(unknown.mayExist && unknown.time == .max)

@@ -61,7 +61,7 @@ private struct Neighbourhood {
         let (usual, stranger) = (NameTemplate.standard, 900_000 + number)
         let (ours, others) = (SampleRecording(seconds: 1), SampleRecording(seconds: 1, channel: "other"))
         switch Int.random(in: 0..<19, using: &random) {
-        // Files of the channel, with every kind of name.
+        // These are files of the channel, with every kind of name.
         case 0, 1: try own(ours.closed, name(template, number))
         case 2: try own(ours.closed, name(usual, number))
         case 3: try own(ours.closed, name(try NameTemplate(parsing: "rec {channel}/{sequence}"), number))
@@ -85,7 +85,7 @@ private struct Neighbourhood {
             var clip = ours.closed
             clip.replaceSubrange(52..<56, with: Array("free".utf8))
             try write(clip, "2026-11-21/test_14-04-\(10 + number).mp4")
-        // Names of the channel with foreign content.
+        // These files have names of the channel, but foreign content.
         case 14: try write([UInt8](repeating: 0x20, count: 900), name(template, stranger))
         case 15: try write([UInt8](repeating: 0x20, count: 900), name(template, stranger) + ".part")
         // Recordings of another channel in the same directory; if names lack the channel, both share the numbers.

@@ -46,7 +46,7 @@ struct CollisionCheckTests {
         }
     }
 
-    @Test("The check of each pair of directories has its own answer")
+    @Test("Each pair of directories is checked separately")
     func pairs() {
         let check = CollisionCheck(patience: .seconds(60)) { first, second in first == second }
         for _ in 0..<2 { #expect(check.collides("/a", "/a") && !check.collides("/a", "/b")) }

@@ -67,7 +67,7 @@ struct IdleRetentionTests {
     /// Rules by which a file that is an hour old is too old.
     private var byAge: RetentionRules { RetentionRules(maximumAge: .seconds(3600), minimumAge: .zero) }
 
-    /// Looks several times, at intervals of more than a minute.
+    /// Lets retention check the files several times, at intervals of more than a minute.
     private func look(times: Int = 5) {
         for _ in 0..<times {
             retention.look()
@@ -75,10 +75,10 @@ struct IdleRetentionTests {
         }
     }
 
-    /// Looks at intervals of more than a minute until only `left` are left.
+    /// Lets retention check the files, at intervals of more than a minute, until only the files `left` remain.
     ///
     /// Another thread writes a deletion to the catalogue. While it creates the database, the clips cannot be read, and
-    /// further files are kept until a later look. That look opens the directory only when the catalogue was written
+    /// further files are kept until a later check. That check opens the directory only when the catalogue was written
     /// some seconds ago by the system's clock, which tests cannot advance.
     private func lookUntil(left: [String]) throws {
         try eventually("\(left) are left of \(files)") {

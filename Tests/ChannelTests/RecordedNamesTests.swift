@@ -44,7 +44,7 @@ struct RecordedNamesTests {
         return channel
     }
 
-    @Test("Two channels record under the same name in one directory, in whatever way its path is written")
+    @Test("Two channels with the same name for files in one directory are found, however its path is written")
     func sameDirectory() throws {
         let temporary = try TemporaryDirectory()
         let (real, link, other) = (temporary.path("real"), temporary.path("link"), temporary.path("other"))

@@ -190,7 +190,7 @@ struct RecordingSlotTests {
         let (slow, tries) = (SlowStart(in: slot), Tries())
         try slot.stop(stopsStart: true)
         #expect(slot.current == nil && !slot.isBusy)
-        // The next start is not taken for the one that was stopped.
+        // While the stopped start is still under way, another start can begin, and the stop does not apply to it.
         let next = SlowStart(in: slot)
         #expect(slow.fail() == "\(RecordingSlotError.alreadyRecording)" && slot.isBusy)
         #expect(next.fail() == "too slow" && !slot.isBusy)
@@ -232,7 +232,7 @@ struct RecordingSlotTests {
                 case "\(RecordingSlotError.alreadyRecording)": refused.note()
                 case let other: Issue.record("\(other)")
                 }
-                // Nothing can be stopped, whatever the other threads do.
+                // No recording ever starts here, so a stop is always refused, whatever the other threads do.
                 let said = thrown { try slot.stop() }
                 #expect(said == "\(RecordingSlotError.notRecording)")
             }

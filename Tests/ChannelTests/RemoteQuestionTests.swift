@@ -18,7 +18,7 @@ import Upload
 /// by its time limit.
 @Suite("A remote that does not answer, for a channel that records to several places")
 struct RemoteQuestionTests {
-    // A process of its own, because the search path of rclone applies to a whole process.
+    // The test runs in a process of its own, because the search path for rclone applies to a whole process.
     @Test("Before a channel goes on air, rclone is asked about the remote once, however many places are uploaded from")
     func once() async {
         await #expect(processExitsWith: .success) {

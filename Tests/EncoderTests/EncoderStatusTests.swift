@@ -66,7 +66,7 @@ struct EncoderStatusTests {
                 at: index)
         }
         let status = session.status
-        // With one thread x264 runs in ours.
+        // With one thread x264 uses the calling thread, and has no thread of its own.
         #expect(status.threads == 1 || status.threadSeconds > status.callerSeconds)
         #expect(status.processSeconds >= status.threadSeconds + status.callerSeconds)
         try session.finish()

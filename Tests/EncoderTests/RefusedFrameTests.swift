@@ -170,7 +170,7 @@ struct RefusedFrameTests {
             #expect(now >= seconds, "at frame \(index)")
             seconds = now
         }
-        // With one thread x264 runs in the caller's.
+        // With one thread x264 uses the caller's thread, and has no thread of its own.
         #expect(encoder.session.parallelism == 1 || seconds > 0)
     }
 

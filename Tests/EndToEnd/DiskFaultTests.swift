@@ -161,7 +161,7 @@ extension SerialRecordings {
             let filling = try ChildProcess("dd", ["if=/dev/zero", "of=\(ballast)", "bs=64k"])
             try await filling.ending(within: .seconds(20))
             try await trial.relay.says("No space left on device", within: .seconds(10))
-            // This is long enough for attempts that fail.
+            // In these two seconds, relay's attempts to record again fail.
             try await trial.server.receives(.seconds(2))
             let openings = trial.openings
             try FileManager.default.removeItem(atPath: ballast)

@@ -61,7 +61,7 @@ extension SerialPeers {
             try await server.hasReceived(bytes: 50_000, within: .seconds(10))
             let result = try await relay.end(by: number, within: .seconds(60))
             #expect(result.ending == .exited(0), "\(result.log)")
-            // A warning of the channel would tell that work was not finished at the deadline.
+            // If work was not finished at the deadline, the channel would log a warning with these words.
             #expect(!result.log.contains("in time"), "\(result.log)")
             print("ended \(result.duration) after the signal")
             #expect(set.open.isEmpty)

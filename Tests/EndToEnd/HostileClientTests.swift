@@ -103,7 +103,7 @@ extension SerialPeers {
 
         /// Returns relay's present memory in KiB, and resets its peak.
         private func memory(of relay: RelayProcess) throws -> Int {
-            // Writing 5 resets the peak (proc(5)).
+            // The kernel resets the peak when 5 is written to this file (proc(5)).
             try "5".write(toFile: "/proc/\(relay.process.pid)/clear_refs", atomically: false, encoding: .utf8)
             return try relay.process.memory("VmRSS")
         }

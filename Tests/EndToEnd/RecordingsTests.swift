@@ -147,7 +147,7 @@ extension SerialRecordings {
             let gap = try #require(told.first)
             #expect(told.count == 1 && listing.gaps.count == 1)
             #expect(listing.segments.map(\.name) == set.finished.map { String($0.split(separator: "/").last ?? "") })
-            // Both are times of one frame, which were rounded in different ways.
+            // The end of the file and the start of the gap are the time of one frame, rounded in different ways.
             #expect(abs(listing.segments[before - 1].wholeEnd - gap.fromPts) <= 1)
             #expect(listing.segments[before].programStart == gap.toPts)
             // The frames contain their numbers, so the missing frames can be counted.

@@ -65,8 +65,8 @@ extension Serial {
             let own = try await DecodedFrames(received)
             #expect(own.breaks.isEmpty && own.span == 0...239)
             #expect(try await keyframes(received) == [0, 60, 120, 180])
-            // This is the rendition: each file begins with a keyframe at the recorder's cut, and then has the
-            // rendition's own GOP.
+            // The recorded files contain the rendition. Each begins with a keyframe at the recorder's cut, and then has
+            // the rendition's own GOP.
             let lengths = [75, 75, 75, 15]
             #expect(recorded.finished.count == lengths.count)
             var (numbers, hashes, samples): ([UInt32?], [String], Int) = ([], [], 0)

@@ -93,7 +93,7 @@ extension Serial {
             let address = "srt://127.0.0.1:\(port)?mode=listener"
             let relay = try start(3, ["--srt", address, "--record", directory.file("r")])
             try await listens(at: port)
-            // Only the deadline of the outputs is later than this.
+            // If the output waited for its receiver, relay would end later than this, at the deadline of the outputs.
             let result = try await relay.finished(within: .seconds(10))
             #expect(result.ending == .exited(0), "\(result.log)")
             #expect(!result.log.contains("did not end cleanly"), "\(result.log)")
@@ -102,7 +102,7 @@ extension Serial {
         @Test("An SRT receiver that requests another stream, or exceeds the limit of receivers, is rejected")
         func streamIDs() async throws {
             let port = try Ports.free()
-            // The time until a stranger is sent away depends on the machine; the receiver calls after that.
+            // How soon the other caller is rejected depends on the machine, so the receiver calls only after that.
             let relay = try start(
                 14, ["--srt", "srt://127.0.0.1:\(port)?mode=listener&latency=200&streamid=one&callers=1"])
             try await listens(at: port)
@@ -132,7 +132,7 @@ extension Serial {
             let begin = ContinuousClock.now
             var receivers: [SRTReceiver] = []
             for (moment, port) in zip(moments, ports) {
-                // The test depends on the moments of these calls.
+                // The early and late receivers must call at exactly these times.
                 try await Task.sleep(until: begin + .milliseconds(moment))
                 receivers.append(try await SRTReceiver(.caller, port: port, latency: 120))
                 // This receiver also calls the first output, which has a receiver already.

@@ -21,7 +21,8 @@ extension SerialRecordings {
         func becomesFull(full: String) async throws {
             let (small, large) = (try await SmallDisk(megabytes: 50), try await SmallDisk(megabytes: 200))
             let ballast = "\(small.path)/ballast"
-            // What is left fills up in some ten seconds; what it occupies lets recording resume.
+            // The space that is left is used up in about ten seconds. Deleting this file frees enough space for
+            // recording to resume.
             try Data(count: 38_000_000).write(to: URL(fileURLWithPath: ballast))
             let set = RecordingSet(directory: "\(small.path)/recordings")
             let whole = RecordingSet(directory: "\(large.path)/recordings")
@@ -67,7 +68,7 @@ extension SerialRecordings {
             let recorded = files.flatMap(\.counters).compactMap(\.self)
             #expect(Set(recorded).count == recorded.count && set.open.isEmpty)
             #expect(recorded.first == 0 && recorded.last == stream.counters.last)
-            // The log counts what is missing, and says where.
+            // The log contains the number of missing frames, and the directory in which they are missing.
             let missing = Set(stream.counters.compactMap(\.self)).subtracting(recorded).count
             let gaps = GapLine.all(in: log)
             #expect(gaps.map(\.frames) == [missing] && missing > 0, "\(missing): \(log)")
@@ -161,7 +162,8 @@ extension SerialRecordings {
             #expect(set.finished.count <= before + 1, "the disk did stop")
             relay.process.signal(SIGINT)
             try await relay.says("not everything ended in time", within: .seconds(10))
-            // The kernel ends no process of which a thread waits for a frozen disk.
+            // The process can end only now: the kernel ends no process while one of its threads waits for a frozen
+            // disk.
             disk.thaw()
             let result = try await relay.finished(within: .seconds(10))
             #expect(result.ending == .exited(0), "\(result.log)")

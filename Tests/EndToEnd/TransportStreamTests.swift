@@ -22,7 +22,8 @@ extension Serial {
             _ arguments: [String], ignoring ignored: Set<BroadcastCheck.Fault> = [],
             _ feed: ((RelayProcess) async throws -> Void)? = nil
         ) async throws {
-            // A receiver drops what comes later than the latency, as when this machine stands still for a moment.
+            // A receiver drops data that is later than its latency, for example if this machine is busy for a moment,
+            // so the latency is long.
             let (capture, called) = (try UDPCapture(), try await SRTReceiver(latency: Self.latency))
             let port = try Ports.free()
             let records = directory.file("recordings")

@@ -41,7 +41,7 @@ struct FailureRecordTests {
         #expect(record.failuresInRow == 1)
     }
 
-    @Test("The primary is probed the more rarely the more often it was lost soon after a return to it, up to 4 minutes")
+    @Test("The interval of probes grows up to 4 min each time the primary is lost soon after a return to it")
     func probes() {
         var record = FailureRecord(policy: RetryPolicy(hasBackup: true))
         var intervals: [Duration] = []

@@ -5,7 +5,7 @@ import Media
 import Synchronization
 import Testing
 
-/// Records its packets, and the order of calls.
+/// A consumer that records the packets that it gets, and the order of calls.
 private final class Collector: PacketConsumer, PacketServer {
     private let state = Mutex<(packets: [EncodedPacket], wakes: [Int])>(([], []))
     var packets: [EncodedPacket] { state.withLock { $0.packets } }

@@ -10,11 +10,11 @@ final class MemoryStore: LeaseStore {
     /// What happens to a request.
     enum Fault {
         case none
-        /// It does not arrive.
+        /// The request does not arrive.
         case lost
-        /// It is carried out, and its answer is lost.
+        /// The request is carried out, and its answer is lost.
         case answerLost
-        /// It is carried out twice, and the second answer arrives.
+        /// The request is carried out twice, and the second answer arrives.
         case twice
     }
 

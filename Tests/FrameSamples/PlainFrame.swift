@@ -5,7 +5,7 @@ package import Kernels
 package import Media
 internal import TestSupport
 
-/// One plane as a plain array, for references that are slow and obvious.
+/// One plane as an array, for reference implementations that are slow but obviously correct.
 package struct PlainPlane: Equatable {
     package var width: Int
     package var height: Int
@@ -32,7 +32,7 @@ package struct PlainPlane: Equatable {
         Double(self[min(width - 1, max(0, x)), min(height - 1, max(0, y))])
     }
 
-    /// The value between samples, whose middles lie at halves.
+    /// Interpolates between the samples. The center of the first sample is at 0.5.
     package func interpolated(_ x: Double, _ y: Double) -> Double {
         let (px, py) = (min(max(x - 0.5, 0), Double(width - 1)), min(max(y - 0.5, 0), Double(height - 1)))
         let (left, top) = (Int(px), Int(py))
@@ -42,7 +42,7 @@ package struct PlainPlane: Equatable {
         return upper * (1 - fy) + lower * fy
     }
 
-    /// The mean of what a rectangle covers.
+    /// The mean of the samples that a rectangle covers, weighted by the covered area.
     package func mean(x: Double, y: Double, width: Double, height: Double) -> Double {
         var (sum, area) = (0.0, 0.0)
         for row in Int(y)..<min(self.height, Int((y + height).rounded(.up))) {
@@ -56,7 +56,7 @@ package struct PlainPlane: Equatable {
         return sum / area
     }
 
-    /// The largest difference to `other`; `isLeftOut` says where none counts.
+    /// The largest difference from `other`. Positions for which `isLeftOut` returns true do not count.
     package func difference(_ other: PlainPlane, except isLeftOut: (Int, Int) -> Bool = { _, _ in false }) -> Int {
         guard other.width == width, other.height == height else { return .max }
         return samples.indices.map { index in
@@ -102,7 +102,7 @@ package struct PlainFrame: Equatable {
         ])
     }
 
-    /// The planes one behind the other.
+    /// The samples of the three planes, one plane after the other.
     package var bytes: [UInt8] { y.samples + u.samples + v.samples }
 
     /// In packed memory.
@@ -111,23 +111,23 @@ package struct PlainFrame: Equatable {
         return VideoFrame(pts: 0, timeBase: .milliseconds, width: y.width, height: y.height, storage: storage)
     }
 
-    /// In memory of `pool`, whose rows are longer than the frame's.
+    /// The frame in memory of `pool`, whose rows are longer than the frame is wide.
     package func frame(in pool: FramePool) -> VideoFrame {
         var canvas = pool.canvas()
         canvas.copy(frame)
         return canvas.finish(pts: 0, timeBase: .milliseconds)
     }
 
-    /// The largest difference to `other` in any plane.
+    /// The largest difference from `other` in any plane.
     package func difference(_ other: PlainFrame) -> Int {
         zip(planes, other.planes).map { $0.difference($1) }.max() ?? 0
     }
 }
 
-/// A sample nearest to a value.
+/// The sample that is nearest to a value.
 package func sample(_ value: Double) -> UInt8 { UInt8(min(255, max(0, value.rounded()))) }
 
-/// Runs ffmpeg with raw frames as inputs, and gives what it writes to its output, raw.
+/// Runs ffmpeg with raw frames as inputs, and returns the raw frames that it outputs.
 package func ffmpeg(inputs: [[UInt8]], format: String, width: Int, height: Int, rate: Int = 25, _ filter: String) throws
     -> [UInt8]
 {
@@ -149,7 +149,7 @@ package func ffmpeg(inputs: [[UInt8]], format: String, width: Int, height: Int, 
 }
 
 extension PlainFrame {
-    /// The one frame of 8 bits, 4:2:0, that `bytes` are.
+    /// Creates a frame from `bytes`, which must be exactly one frame of 8 bits and 4:2:0.
     package init(yuv420p bytes: [UInt8], width: Int, height: Int) throws {
         let (luma, chroma) = (width * height, width * height / 4)
         guard bytes.count == luma + 2 * chroma else {
@@ -163,11 +163,11 @@ extension PlainFrame {
     }
 }
 
-/// A plane or frame out of raw bytes.
+/// Creates a plane from raw bytes.
 package func plane(_ bytes: ArraySlice<UInt8>, width: Int, height: Int) -> PlainPlane {
     let start = bytes.startIndex
     return PlainPlane(width: width, height: height) { bytes[start + $1 * width + $0] }
 }
 
-/// Why a sample could not be made.
+/// The reason why a sample frame could not be made.
 struct FrameSampleFailure: Error, CustomStringConvertible { let description: String }

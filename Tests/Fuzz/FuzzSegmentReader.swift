@@ -4,8 +4,9 @@ import Archive
 import Glibc
 import MP4
 
-/// What libFuzzer calls with each input, compiled with the targets `Media`, `MP4` and `Archive` by `scripts/fuzz`.
-/// The input is a file as `relay recordings verify`, `repair` and `export` meet it; nothing in it may trap, hang or eat memory.
+/// The function that libFuzzer calls with each input. `scripts/fuzz` compiles it with the targets `Media`, `MP4` and
+/// `Archive`. The input is a file for `relay recordings verify`, `repair` and `export`. No input may cause a crash, a
+/// hang or unbounded memory use.
 @_cdecl("LLVMFuzzerTestOneInput")
 package func fuzzSegmentReader(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let directory = FuzzDirectory.path
@@ -23,20 +24,20 @@ package func fuzzSegmentReader(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> C
         } catch .file {
             abort()
         } catch {
-            // Its tags, or all of its frames, may have been lost before.
+            // The original file may have had no tags or no frames, so the repaired copy can lack them, too.
         }
         unlink("\(directory)/\(outcome.fileName)")
     }
     return 0
 }
 
-/// Memory is small, and so is what is salvaged in it.
+/// Reports much free space, because the files are small and the directory in memory is small, too.
 private struct EndlessSpace: FreeSpaceProbe {
     func space(at path: String) throws(FileFailure) -> DiskSpace { DiskSpace(free: 1 << 50, capacity: 1 << 50) }
 }
 
 private enum FuzzDirectory {
-    /// A directory in memory that the script makes: a million files a minute are no work for a disk.
+    /// A directory in memory that the script makes, because a disk would be too slow for a million files a minute.
     static let path: String = {
         guard let path = getenv("RELAY_FUZZ_DIRECTORY") else { abort() }
         return String(cString: path)

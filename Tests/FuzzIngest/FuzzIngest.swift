@@ -8,8 +8,9 @@ import Media
 @testable import RTMP
 @testable import SourceClock
 
-/// What libFuzzer calls with each input, compiled by `scripts/fuzz --of ingest` with what stands between what a sender
-/// makes and the packets that go on air. The first byte says what the rest is; nothing in it may trap, hang or eat memory.
+/// The function that libFuzzer calls with each input. `scripts/fuzz --of ingest` compiles it with the code that turns a
+/// sender's bytes into packets on air. The first byte selects what is tested with the rest. No input may cause a crash,
+/// a hang or unbounded memory use.
 @_cdecl("LLVMFuzzerTestOneInput")
 package func fuzzIngest(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 2 else { return 0 }
@@ -29,13 +30,13 @@ package func fuzzIngest(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 }
 
 private enum FuzzCase {
-    /// The only case that is tried, if one was named.
+    /// The only case to test, if the environment names one.
     static let given = getenv("RELAY_FUZZ_CASE").flatMap { Int(String(cString: $0)) }
     /// A directory in memory that the script makes.
     static let directory = getenv("RELAY_FUZZ_DIRECTORY").map { String(cString: $0) } ?? "/dev/shm"
 }
 
-/// The program's times of what is fed; no frame may be shown before it is decoded.
+/// A timeline that checks its packets: none may be shown before it is decoded.
 private struct CheckedTimeline {
     private var timeline: PacketTimeline
 
@@ -53,10 +54,10 @@ private struct CheckedTimeline {
     }
 }
 
-/// Messages as a file of FLV has them: type, length, time, stream, body, length (Adobe FLV 10.1, E.4.1).
+/// Reads published messages in the form of FLV tags: type, length, time, stream, body, length (Adobe FLV 10.1, E.4.1).
 private func publish(_ bytes: [UInt8]) {
     var (reader, timeline) = (RTMPPacketReader(), CheckedTimeline(canWait: false, bits: 32))
-    // Behind the file's header, if it has one.
+    // The first tag follows the file's header, if there is one.
     var place = bytes.starts(with: [0x46, 0x4C, 0x56]) ? 13 : 0
     var arrival = MonotonicInstant.zero
     while place + 11 <= bytes.count {
@@ -116,7 +117,8 @@ private func demux(_ bytes: [UInt8], as format: String) {
 private func readBitstreams(_ bytes: [UInt8]) {
     for codec in [Codec.h264, .hevc] {
         var reader = AnnexBReader(codec)
-        // In two pieces, so that sets of one meet frames of the other.
+        // The bytes are read in two pieces, so that parameter sets of the first piece apply to frames of the second
+        // one.
         for piece in [bytes.prefix(bytes.count / 2), bytes.dropFirst(bytes.count / 2)] {
             if let unit = reader.read(Array(piece)) { _ = AccessUnit.isDisposable(unit.payload) }
             _ = (reader.sets.configuration, reader.sets.size)
@@ -128,7 +130,8 @@ private func readBitstreams(_ bytes: [UInt8]) {
     _ = AccessUnit.isDisposable(SharedBytes(bytes))
 }
 
-/// Packets of 19 bytes: the track and whether it is a keyframe, decoding time, time from it to being shown, arrival.
+/// Reads packets from records of 19 bytes: the track and whether it is a keyframe, the decoding time, the presentation
+/// time minus the decoding time, and the arrival.
 private func time(_ bytes: [UInt8]) {
     var timelines = [
         CheckedTimeline(canWait: true, bits: nil), CheckedTimeline(canWait: false, bits: 32),

@@ -9,7 +9,8 @@ import Media
 @testable import LibAV
 @testable import SRT
 
-/// Text of a server as another's playlist, as addresses to which it redirects, and as our own playlist that is read back.
+/// Parses `text` as another server's playlist, as a list of redirections, and as relay's own playlist, which must be
+/// read back unchanged.
 func readPlaylist(_ text: String) {
     if let head = PlaylistHead(text) {
         var watch = PlaylistWatch(target: head.target ?? .seconds(6))
@@ -26,7 +27,7 @@ func readPlaylist(_ text: String) {
     }
 }
 
-/// Follows each line of `text`: headers stay with the server that they are for.
+/// Follows each line of `text` as a redirection. The input's headers must be sent only to the first server.
 private func redirect(_ text: String) {
     let first = "https://media.example:8443/live/index.m3u8"
     var redirection = HTTPRedirection(first)
@@ -38,7 +39,8 @@ private func redirect(_ text: String) {
     _ = HTTPRedirection.withoutUser(redirection.url)
 }
 
-/// Transport packets as they come, and tables whose checksums are right: no fuzzer finds one.
+/// Reads `bytes` as transport packets, and as the content of tables with correct checksums, because a fuzzer does not
+/// find a correct checksum.
 func readTables(_ bytes: [UInt8]) {
     for packets in [bytes, tables(of: bytes)] {
         for isFile in [false, true] {
@@ -58,8 +60,8 @@ func readTables(_ bytes: [UInt8]) {
 /// The PID of the program maps.
 private let mapPID = 0x100
 
-/// Packets of the tables in `bytes`: for each a byte that tells a map from a list of programs, a byte for its length, and
-/// what follows `section_length`.
+/// Returns transport packets with the tables that `bytes` describe. Each description is a byte that selects a program
+/// map or a program association table, a byte with the length, and the content after `section_length`.
 private func tables(of bytes: [UInt8]) -> [UInt8] {
     var (packets, rest) = ([UInt8](), bytes[...])
     while let kind = rest.popFirst(), let length = rest.popFirst() {
@@ -72,14 +74,14 @@ private func tables(of bytes: [UInt8]) -> [UInt8] {
     return packets
 }
 
-/// The section with the table's number and `content`, its length and its checksum.
+/// Returns a section of the table `table`: its head with the length, `content`, and the checksum.
 private func sealed(_ table: UInt8, _ content: ArraySlice<UInt8>) -> [UInt8] {
     let length = content.count + 4
     let head: [UInt8] = [table, 0xB0 | UInt8(length >> 8), UInt8(length & 0xFF)]
     return SpliceSection.sealed(head + Array(content))
 }
 
-/// `payload` in transport packets, the first of which says that a section begins.
+/// Returns transport packets with `payload`. The header of the first one says that a section begins.
 private func transport(_ payload: [UInt8], pid: Int) -> [UInt8] {
     var packets: [UInt8] = []
     for start in stride(from: 0, to: payload.count, by: 184) {
@@ -91,7 +93,8 @@ private func transport(_ payload: [UInt8], pid: Int) -> [UInt8] {
     return packets
 }
 
-/// Splice sections, which come back as they were if they are moved there and back, and initialization sections.
+/// Reads `bytes` as a splice section and as an initialization section. A splice section that is moved and moved back
+/// must be unchanged.
 func readSections(_ bytes: [UInt8]) {
     _ = SpliceSection.shifted(bytes, by: 1)
     let section = sealed(0xFC, bytes.prefix(4000))
@@ -102,7 +105,7 @@ func readSections(_ bytes: [UInt8]) {
     _ = InitializationSection(bytes)
 }
 
-/// What a caller asks for: a stream's name by SRT, and a part of a file by HTTP.
+/// Reads `text` as the stream ID of an SRT caller, and as the range in an HTTP request.
 func readRequest(_ text: String) {
     let (caller, own) = (SRTStreamID(text), SRTStreamID("#!::r=channel,u=user"))
     guard caller.isAnswered(by: caller) else { abort() }

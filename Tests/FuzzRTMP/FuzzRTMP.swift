@@ -5,9 +5,9 @@ import Glibc
 @testable import Networking
 @testable import RTMP
 
-/// What libFuzzer calls with each input, compiled by `scripts/fuzz --of rtmp` with the files of the RTMP server and of the
-/// RTMP outputs that do no I/O. The first byte says what the rest is; nothing in it may trap, hang, eat memory, or mean something else when it
-/// comes in other pieces.
+/// The function that libFuzzer calls with each input. `scripts/fuzz --of rtmp` compiles it with the files of the RTMP
+/// server and of the RTMP outputs that do no I/O. The first byte selects what is tested with the rest. No input may
+/// cause a crash, a hang or unbounded memory use, or give another result when it is split elsewhere.
 @_cdecl("LLVMFuzzerTestOneInput")
 package func fuzzRTMP(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: start, count: count))
@@ -28,7 +28,7 @@ package func fuzzRTMP(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 }
 
 private enum FuzzCase {
-    /// The only case that is tried, if one was named.
+    /// The only case to test, if the environment names one.
     static let given = getenv("RELAY_FUZZ_CASE").flatMap { Int(String(cString: $0)) }
 }
 
@@ -42,7 +42,7 @@ private enum Prelude {
             writer.write(1)
             writer.writeObject([("app", .string("live"))])
         }
-    /// And `publish`.
+    /// Handshake, `connect` and `publish`.
     static let published =
         greeted
         + command { writer in
@@ -59,8 +59,8 @@ private enum Prelude {
     }
 }
 
-/// What a conversation came to: events, and how it ended. Not what was answered: when bytes are acknowledged depends on
-/// how many come at once.
+/// The result of a conversation: its events and its failure. The answers are not included, because the times of
+/// acknowledgements depend on how many bytes arrive at once.
 private struct Outcome: Equatable {
     var events: [String] = []
     var failure: String?
@@ -118,7 +118,7 @@ private enum Peers {
     }
 }
 
-/// What a server or a player said while a stream was on air.
+/// The messages that a server or a player sent while a stream was on air.
 private struct Heard: Equatable {
     var messages: [RTMPStatusMessage] = []
     var wishes: [RTMPPlayerCommand] = []
@@ -130,12 +130,13 @@ private func hear(_ bytes: [UInt8], cut: Int) {
     guard heard(in: [bytes[..<middle], bytes[middle...]]) == whole else { abort() }
 }
 
-/// Nil if the bytes are no chunks: what was said before is then lost if it came with them.
+/// Returns the messages in `pieces`; nil if a piece has invalid chunks, because the messages before them in the same
+/// piece are then lost.
 private func heard(in pieces: [ArraySlice<UInt8>]) -> Heard? {
     var (channel, heard) = (RTMPBackChannel(parser: RTMPInboundParser()), Heard())
     for piece in pieces {
         let answer = channel.take(Array(piece))
-        // Acknowledgement, ping and window size: one of each.
+        // At most one reply of each kind is kept: acknowledgement, ping response and window size.
         guard channel.takeReplies().count <= 3 else { abort() }
         if answer.failure != nil { return nil }
         heard.messages += answer.messages
@@ -144,7 +145,7 @@ private func heard(in pieces: [ArraySlice<UInt8>]) -> Heard? {
     return heard
 }
 
-/// A command of a server: what an operator reads of it, where it leads, and what a login answers.
+/// Reads a server's command: its message for an operator, its redirection, and the response to it as a login challenge.
 private func readStatus(_ command: [UInt8]) {
     guard let message = RTMPStatusMessage(command: command) else { return }
     guard let url = Peers.server else { abort() }
@@ -172,6 +173,6 @@ private func converse(with proxy: ProxyURL, in pieces: [ArraySlice<UInt8>]) {
         guard let reaction = try? dialogue.take(Array(piece)), reaction != .done else { return }
         guard reaction != .send([]) else { abort() }
     }
-    // The longest answers: two bytes for the methods, two for the login, and a name of 255 bytes.
+    // The longest answers have two bytes for the methods, two for the login, and a name of 255 bytes.
     guard proxy.kind == .http || pieces.count < 2 + 2 + 4 + 256 + 2 else { abort() }
 }

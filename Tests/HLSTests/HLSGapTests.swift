@@ -134,7 +134,7 @@ import Testing
         if program.gaps.allSatisfy({ $0.length >= 1 }) {
             #expect(playlist.entries.dropLast().suffix(2).allSatisfy { $0.duration >= 1_900_000 })
         }
-        // A gap of both tracks is the only one in the playlist's timeline, and is marked.
+        // Only a gap of both tracks interrupts the playlist's timeline, and it is marked as a discontinuity.
         let holes = program.gaps.filter { $0.tracks.count == 2 && $0.length > 1 }.count
         let marked = playlist.entries.count(where: \.isDiscontinuous)
         #expect((holes...holes + program.gaps.count).contains(marked))

@@ -9,7 +9,7 @@ import Testing
 
 /// Playlists with tracks that change or are missing.
 @Suite struct HLSTrackTests {
-    /// Audio with another coding than the samples.
+    /// Audio with another coding than ``Samples`` has.
     private static let otherAudio = TrackDescription(
         format: .program, decoderConfiguration: SharedBytes([0x12, 0x10]), bitrate: 64_000, frameLength: 1024)
 
@@ -35,7 +35,7 @@ import Testing
         Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0)
     }
 
-    /// The audio of frame `index`, apart from rounding.
+    /// The audio packet nearest to the beginning of frame `index`, rounded down.
     private func audio(_ index: Int64) -> EncodedPacket { Samples.audio(pts: index * 1600 / 1024 * 1024) }
 
     @Test("When the coding changes, a discontinuity with a new header begins, and no frame is lost")
@@ -120,7 +120,7 @@ import Testing
         // The program's first audio comes before the first keyframe.
         #expect(try entries.map { try audioSamples(of: $0.name) }.reduce(0, +) == 119)
         #expect(writer.frames == 120)
-        // Only a segment that does not begin with a keyframe needs one.
+        // A keyframe is requested only if the first segment with the new coding does not begin with one.
         #expect(entries[first].isIndependent == (change == 60) && requests == (change == 60 ? 0 : 1))
     }
 
@@ -185,7 +185,7 @@ import Testing
             video: .h264, frames: FrameFormat(width: 640, height: 360), timeBase: .milliseconds,
             decoderConfiguration: Samples.otherTrack.decoderConfiguration)
         let writer = try writer(StreamDescription(video: track))
-        // Frames of 20 to 260 ms whose packets say 40 ms.
+        // The frames last 20 to 260 ms, and their packets state a duration of 40 ms.
         var time: Int64 = 0
         var keyframes: [Int64] = []
         for index in Int64(0)..<60 {

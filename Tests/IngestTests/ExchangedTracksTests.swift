@@ -203,7 +203,8 @@ struct ExchangedTracksTests {
 
     @Test("A second change of PIDs soon after the first is found at the first program map that contains it")
     func second() throws {
-        // Too few maps for a connection, where another sender could have sent them.
+        // The middle part has only three maps. On a connection these would be too few to count as a change, because
+        // another sender could have sent them.
         let short = parts.after.prefix(Parts.maps(in: parts.after)[3])
         try directory.write(parts.before + short + Parts.withVersion(2, parts.before), to: "twice.ts")
         var options = Demuxer.Options()
@@ -235,18 +236,19 @@ struct ExchangedTracksTests {
     enum Change: CaseIterable {
         /// Video and audio exchange their PIDs where libavformat looks for streams when it opens the file.
         case exchange
-        /// They exchange their PIDs after the part that libavformat reads when it opens the file.
+        /// Video and audio exchange their PIDs after the part that libavformat reads when it opens the file.
         case lateExchange
-        /// They get new PIDs after 3 s.
+        /// Video and audio get new PIDs after 3 s.
         case move
-        /// They get new PIDs after the part that libavformat reads when it opens the file.
+        /// Video and audio get new PIDs after the part that libavformat reads when it opens the file.
         case lateMove
-        /// They get new PIDs in a program of another number after 3 s.
+        /// After 3 s, video and audio get new PIDs in a program of another number.
         case program
-        /// The same, after the part that libavformat reads when it opens the file.
+        /// Video and audio get new PIDs in a program of another number after the part that libavformat reads when it
+        /// opens the file.
         case lateProgram
-        /// They get new PIDs after the part that libavformat reads when it opens the file, in a program map of the same
-        /// version.
+        /// Video and audio get new PIDs after the part that libavformat reads when it opens the file, in a program map
+        /// of the same version.
         case lateJoin
     }
 
@@ -336,7 +338,7 @@ struct ExchangedTracksTests {
         }
     }
 
-    /// A sink that counts the packets of video between two restarts.
+    /// Counts the packets of video that it takes, separately for each time between two restarts.
     private final class Rounds: PacketSourceSink {
         private let state = Mutex<(video: [Int], isOver: Bool)>(([0], false))
         var video: [Int] { state.withLock { $0.video } }

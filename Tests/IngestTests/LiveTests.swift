@@ -57,7 +57,7 @@ struct LiveTests {
 
     @Test("A live transport stream is decoded completely, and its audio is in sync")
     func startToEnd() throws {
-        // A white frame with a tone, from 1 s to 1.5 s.
+        // From 1 s to 1.5 s the picture is white, and a tone is audible.
         let clip = try Clip(
             "-f", "lavfi", "-i",
             "color=black:s=320x180:r=25:d=6,drawbox=t=fill:color=white:enable='between(t,1,1.49)'", "-f", "lavfi", "-i",

@@ -124,12 +124,12 @@ struct PlaylistChangeTests {
         #expect(player.source.status.reopens == 0 && player.source.status.decodeErrors == 0)
     }
 
-    /// A sink of packets that counts those of video between two restarts.
+    /// Counts the packets of video that it takes, separately for each time between two calls of ``restart()``.
     private final class Copies: PacketSourceSink {
         private let state = Mutex<(video: [Int], isDecodable: Bool)>(([], true))
         /// The number of packets of video before the first restart, and after each restart.
         var video: [Int] { state.withLock { $0.video } }
-        /// Whether the video began with a keyframe each time.
+        /// Whether the video began with a keyframe at first and after each restart.
         var beginsWithKeyframes: Bool { state.withLock { $0.isDecodable } }
 
         init() { restart() }

@@ -12,10 +12,10 @@ import Testing
 
 @Suite("The initialization sections of each list of a live playlist", .serialized)
 struct PlaylistSectionTests {
-    /// Where the packets of video and of audio end, in front of the first restart and behind it.
+    /// Records where the packets of video and of audio end, separately before and after each restart.
     private final class Ends: PacketSourceSink {
         private let state = Mutex<[[TrackKind: Int64]]>([[:]])
-        /// The ends in nanoseconds of the sender's time, by restarts.
+        /// The ends in nanoseconds of the sender's time: before the first restart, and after each restart.
         var times: [[TrackKind: Int64]] { state.withLock { $0 } }
 
         func take(_ packet: EncodedPacket, at arrival: MonotonicInstant) {

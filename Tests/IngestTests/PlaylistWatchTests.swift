@@ -171,7 +171,7 @@ struct PlaylistWatchTests {
         #expect(segments("crypto+https://h/x/b.mp4", 16) == 1)
         #expect(segments("https://h/x/b.mp4") == nil)
         #expect(segments("https://h/x/bb.mp4", 16) == nil)
-        // No segment needs it yet.
+        // No segment in the playlist needs this section yet.
         #expect(segments("https://h/x/c.mp4") == nil)
     }
 

@@ -8,8 +8,8 @@ import Testing
 
 @Suite("Audio samples that are invalid or too loud")
 struct RepairedSamplesTests {
-    /// Invalid samples from 24000 on, each followed by two valid ones: as expressions of FFmpeg, with the expected
-    /// result.
+    /// Expressions of FFmpeg for invalid samples, each with the expected result. The first of these samples is number
+    /// 24000, and two valid ones follow each.
     private static let bad: [(expression: String, result: Float)] = [
         ("0/0", 0), ("1/0", 0), ("-1/0", 0), ("1e30", 64), ("-1e30", -64), ("100", 64), ("-3", -3),
     ]

@@ -40,8 +40,9 @@ struct ResamplerTests {
         for stretch in [-500e-6, 0, 500e-6, 1000e-6] {
             let samples = try resample(rate: rate, by: stretch)
             #expect(abs(Double(samples.count) - 480_000 * (1 + stretch)) <= 3, "\(stretch)")
-            // The tone's phase, one second in and near the end: each sample is where the stretched tone has it. The
-            // library adjusts the ratio in steps of 1 ppm: 10 us at the end.
+            // One second after the start, and near the end, the samples must equal those of a stretched tone. The limit
+            // near the end is larger, because the library adjusts the ratio in steps of 1 ppm, which are 10 µs after 10
+            // s.
             for (middle, limit) in [(48_000, 0.02), (470_000, 0.07)] {
                 let error = (middle..<middle + 480).map { index in
                     let time = Double(index) / 48_000 / (1 + stretch)

@@ -160,7 +160,7 @@ struct SourceTimingTests {
                 SourceClock(.transportStream, tracks: [.video: (.mpegTS, 33), .audio: (.mpegTS, 33)]),
                 frameRate: FrameRate(25), programTime: ProgramTime(line), name: "test", monitor: monitor)
             let (frame, packet) = (FrameRate(25).timeBase, TimeBase(1024, 48_000))
-            // How many frames later than it is decoded each frame is shown.
+            // For each frame of a group of four, how many frames later it is shown than it is decoded.
             let offsets: [Int64] = [2, 4, 1, 1]
             var packets: [(arrival: Duration, stamp: SourceClock.Stamp)] = []
             for number in Int64(0)..<75 {

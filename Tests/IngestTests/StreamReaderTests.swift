@@ -51,7 +51,7 @@ struct StreamReaderTests {
             wanted: wanted, lacksAudio: false, patience: .seconds(1), monitor: monitor, clock: clock)
     }
 
-    // Packets of the other streams that were read to find the streams come, too.
+    // Packets of other streams that libavformat read while it looked for streams are returned, too.
     @Test("Each packet of the selected streams is read once, with the time of its read, until the input ends")
     func all() throws {
         let demuxer = try demuxer(of: try stream(pid: 256))

@@ -205,7 +205,7 @@ struct TrackOptionsTests {
             PacketSourceDescription(
                 stream: StreamDescription(video: frames, audio: tone), canWait: false, clock: .rtmp, stampBits: 32),
             audioOffset: .milliseconds(offset))
-        // On air the time bases are finer than milliseconds.
+        // Packets on air have finer time bases than milliseconds, so their times are converted here.
         let milliseconds = { (packet: EncodedPacket) in packet.timeBase.rescale(packet.pts, to: .milliseconds) }
         var audio: [Int64] = []
         for time in stride(from: Int64(0), to: 2000, by: 20) {

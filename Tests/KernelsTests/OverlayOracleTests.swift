@@ -13,7 +13,7 @@ struct OverlayOracleTests {
     private let pool = FramePool(width: width, height: height)
     private let main = PlainFrame(width: width, height: height, seed: 1)
 
-    /// The result of `overlay` for `front`, with the luma of `mask` as alpha, over the main frame.
+    /// The result of libavfilter's `overlay`: `front` over the main frame, with the luma of `mask` as its alpha.
     private func filtered(_ front: PlainFrame, _ mask: PlainFrame) throws -> PlainFrame {
         let bytes = try ffmpeg(
             inputs: [main.bytes, front.bytes, mask.bytes], format: "yuv420p", width: Self.width, height: Self.height,

@@ -38,7 +38,8 @@ struct ScalerTests {
                 return PlainPlane(width: planes.0.width, height: planes.0.height) { x, y in
                     guard x >= to.x, y >= to.y, x < to.x + to.width, y < to.y + to.height else { return planes.0[x, y] }
                     let (left, top) = (Double(x - to.x) * stepX, Double(y - to.y) * stepY)
-                    // A pixel that covers at least one sample is a mean; a smaller one is a point.
+                    // If a pixel covers at least one sample, it is the mean of the covered area; otherwise it is the
+                    // interpolated value at its center.
                     if stepX >= 1, stepY >= 1 {
                         return sample(cropped.mean(x: left, y: top, width: stepX, height: stepY))
                     }

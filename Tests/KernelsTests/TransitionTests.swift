@@ -55,7 +55,8 @@ struct TransitionTests {
     @Test("Each transition except the cut begins and ends without a jump", arguments: Transition.Kind.allCases)
     func continues(kind: Transition.Kind) {
         guard kind != .cut else { return }
-        // Each frame has only one color, so a thousandth of the transition is a small change.
+        // Each of the two frames has only one color, so that a thousandth of the transition changes every pixel only a
+        // little.
         let flat = [UInt8(40), 200].map {
             PlainFrame(width: Self.width, height: Self.height, PixelColor(y: $0, u: $0, v: $0))
         }

@@ -103,7 +103,7 @@ private struct KnownUnit: Equatable {
         let chosen = type == kinds.sps ? 0 : Int.random(in: 0...2, using: &random)
         var writer = BitWriter()
         if type == kinds.pps { writer.golomb(UInt64(chosen)) } else { writer.bits(UInt64(chosen), 4) }
-        // Only two contents, so that sets repeat.
+        // There are only two contents, so that parameter sets repeat.
         writer.bits(UInt64.random(in: 4...5, using: &random), 8)
         (number, bytes) = (chosen, UnitWriter.unit(header, writer.payload))
     }

@@ -156,7 +156,7 @@ import Testing
             "-i", clip, "-c", "copy", "-bsf", "h264_mp4toannexb,h264_metadata=aud=insert", "-f", "h264", "-")
         let units = accessUnits(stream) { $0 & 0x1F == 9 }
         let sets = AnnexBReader.units(units[0]).filter { [7, 8].contains($0.first.map { $0 & 0x1F }) }.map(Array.init)
-        // ID 1 instead of 0, then the same ID with another byte.
+        // Both picture parameter sets have the ID 1 instead of 0, and differ in one byte.
         let added: [[UInt8]] = [[0x68, 0x5A, 0x80], [0x68, 0x5B, 0x80]]
         func marked(_ unit: [UInt8], _ set: [UInt8]) -> [UInt8] { [0, 0, 0, 1] + set + unit.dropFirst(6) }
         var reader = AnnexBReader(.h264)
@@ -211,7 +211,8 @@ import Testing
     func depths(codec: Codec) {
         // The largest Exp-Golomb code: 31 zeros, a one, and 31 ones, with emulation prevention bytes.
         let avc: [UInt8] = [0x67, 0x64, 0, 0x1F, 0xA0, 0, 0, 3, 0, 0x1F] + [UInt8](repeating: 0xFF, count: 20)
-        // After 96 bits of profile and level: 320x180 in 4:2:0 without cropping, then the same code.
+        // The profile and level take 96 bits. They are followed by 320x180 in 4:2:0 without cropping, and by the same
+        // code.
         let hevc: [UInt8] =
             [0x42, 1, 0x01] + [UInt8](repeating: 0x55, count: 12) + [0xA0, 0x0A, 0x08, 0x0B, 0x50, 0, 0, 3]
             + [0, 0x0F] + [UInt8](repeating: 0xFF, count: 20)

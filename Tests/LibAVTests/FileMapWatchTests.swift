@@ -63,7 +63,7 @@ struct FileMapWatchTests {
         #expect(change(0..<count + whole.count) == expected(count))
     }
 
-    @Test("Behind a place that was sought, the next map decides: a map with the known coding ends the search")
+    @Test("After a seek the next map decides: if it has the known coding, there is no change")
     func sought() throws {
         try directory.write(whole, to: "file.ts")
         func change(behind place: Int) -> FileMapWatch.Change? {

@@ -83,7 +83,7 @@ struct ProgramMapWatchTests {
         #expect(changes([Self.map(0x1B, 0x0F, in: (300, 257))], in: &moved).isEmpty)
     }
 
-    @Test("Private data is coded in another way if a descriptor names another format, and not if its language changes")
+    @Test("For private data another format descriptor is a change of coding, and another language is not")
     func privateData() {
         func map(_ descriptors: [UInt8]) -> [UInt8] {
             Self.map([Stream(type: 6, pid: 256, descriptors: descriptors)])
@@ -100,7 +100,7 @@ struct ProgramMapWatchTests {
         }
     }
 
-    @Test("A demuxer that begins in the middle gets the newest tables; a damaged map replaces none and changes nothing")
+    @Test("A demuxer that begins within the stream gets the newest tables first; a damaged map is ignored")
     func head() {
         var watch = watch(5)
         #expect(watch.head == Self.association + Self.first && watch.listedPIDs == [256, 257])
@@ -118,7 +118,7 @@ struct ProgramMapWatchTests {
         #expect(watch.head == Self.association + Self.other)
     }
 
-    @Test("A map in several packets is read with its last packet, and one without its middle is not read")
+    @Test("A map in several packets is complete with its last packet, and is ignored if a packet is missing")
     func severalPackets() throws {
         let streams = (0..<60).map { Stream(type: 0x0F, pid: 256 + $0) }
         var changed = streams

@@ -69,7 +69,7 @@ import Testing
         let length = 3 + Int(announced[7])
         #expect(announced.count == 188 && length == 21 + 11)
         #expect(SpliceSection.checksum(announced[5..<5 + length]) == 0)
-        // The next version, the registration, and the streams in order.
+        // The map has the next version number, the registration, and the streams in order.
         #expect(announced[10] == 0xC3 && Array(announced[16..<23]) == [6, 5, 4, 0x43, 0x55, 0x45, 0x49])
         #expect(Array(announced[23..<33]) == [0x1B, 0xE1, 0, 0xF0, 0, 0x86, 0xE1, 0xF0, 0xF0, 0])
     }

@@ -203,7 +203,8 @@ struct ChannelArchiveTests {
         let rules = RetentionRules(maximumBytes: 1, minimumAge: .seconds(century))
         let sized = ChannelArchive(place.path, channel: "test", rules: rules)
         #expect(try sized.list(Self.all, limit: 100).recordings.allSatisfy { $0.deleteAfter == nil })
-        // Files that something keeps are left out. Files outside of the range are not.
+        // The list of next deletions has no files that are held or protected, but it has files outside of the requested
+        // range.
         let next = try #require(try sized.list(0..<1, limit: 1).deletesNext)
         #expect(next.map(\.name) == [name(1), name(4)] && next.allSatisfy { $0.about == nil })
         let full = RetentionStatus(roomBytes: -1_000_000_000)

@@ -50,7 +50,7 @@ struct ClipExportTests {
         book.exporting("x", job: "job")
         let waiting = try book.clip("x")
         #expect(waiting.isHeld && waiting.export == "job")
-        // With an extra frame at each end, the audio has another offset.
+        // The audio offset of an export with extra frames differs from the clip's, so it is not stored.
         wide.finished(5)
         let released = try book.clip("x")
         #expect(!released.isHeld && released.audioOffsetSeconds == nil)

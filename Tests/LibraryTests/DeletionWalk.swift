@@ -10,8 +10,8 @@ import Testing
 @testable import Catalogue
 @testable import Library
 
-/// A directory of recordings that an operator, a recorder and others change at random, together with a model of it:
-/// after each step the directory contains exactly the model's files.
+/// Random changes of a directory of recordings by an operator, a recorder and other programs, together with a model:
+/// after each step the directory must contain exactly the model's files.
 struct DeletionWalk {
     private static let opened = SampleRecording(seconds: 1, channel: "main").open
     private static let finished = SampleRecording(seconds: 1, channel: "main").closed

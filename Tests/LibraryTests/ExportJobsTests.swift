@@ -27,7 +27,7 @@ struct ExportJobsTests {
         return jobs
     }
 
-    /// Leaves the files of a run of the process that made a clip.
+    /// Writes the files that an earlier process leaves after it has made the clip `id`.
     private func leave(_ id: String, channel: String = "main", daysAgo days: Int64 = 0, hasFile: Bool = true) throws {
         try exports.prepare(known: [])
         var job = ExportJob(id: id, channel: channel, from: "a", to: "b", name: "Goal \(id)", isExact: true)

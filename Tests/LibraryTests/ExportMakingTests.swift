@@ -16,7 +16,7 @@ import Testing
 
 @Suite("The making of an export's file")
 struct ExportMakingTests {
-    /// What the closures of an export were asked and told.
+    /// Records the calls of the closures that a test passes to an export.
     private final class Notes: Sendable {
         private let state = Mutex((questions: 0, offsets: [Int64?]()))
 
@@ -24,7 +24,7 @@ struct ExportMakingTests {
         var questions: Int { state.withLock { $0.questions } }
         var offsets: [Int64?] { state.withLock { $0.offsets } }
 
-        /// Returns how often it was called, with this call.
+        /// Returns the number of calls so far, including this one.
         func ask() -> Int {
             state.withLock { state in
                 state.questions += 1

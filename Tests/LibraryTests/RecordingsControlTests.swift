@@ -92,7 +92,7 @@ struct HeldRecordingTests {
         let holder = Holder(archive)
         holder.hold(RecordingID.id(of: name))
         try eventually("the mark is there") { HoldMark.isSet(of: name, in: directory) }
-        // The file no longer shows its channel, so the request fails.
+        // The file now shows another channel, so the request fails.
         try place.write(SampleRecording.streamHead(of: "other"), to: name)
         try eventually("the hold is answered") { holder.answer != nil }
         #expect(holder.answer == "notFound")

@@ -10,8 +10,8 @@ import Testing
 struct RetentionForecastTests {
     private static let (now, hour): (Int64, Int64) = (1_800_000_000_000, 3_600_000)
 
-    /// Returns about when files of 1 GB are deleted that ended an hour after each other, the last one now: in seconds
-    /// from now on.
+    /// Returns the estimated times, in seconds from now, at which `count` files of 1 GB are deleted. The files ended at
+    /// intervals of an hour, the last one now.
     private func seconds(
         _ count: Int, room: Int64?, rate: Double?, least: Duration = .zero, keep: Duration? = nil
     ) -> [Int64?] {
@@ -24,7 +24,7 @@ struct RetentionForecastTests {
         }
     }
 
-    @Test("Each file is deleted when the recording has filled the room, and that of the files deleted before it")
+    @Test("Each file is deleted when the recording has used up the room, and the space of the files deleted before")
     func filling() {
         #expect(seconds(3, room: 500_000_000, rate: 1_000_000) == [500, 1500, 2500])
         // Two files are due already. With the space of the third, recording can continue for a quarter of an hour.
@@ -39,7 +39,7 @@ struct RetentionForecastTests {
         #expect(old == [900, 2000, 3000])
     }
 
-    @Test("Without a known room or rate, and while nothing is recorded, only ages and files that are due have a time")
+    @Test("Without a known room or rate, or without a recording, only files that are due or too old get a time")
     func unknown() {
         #expect(seconds(2, room: nil, rate: 1_000_000) == [nil, nil])
         #expect(seconds(2, room: 1, rate: nil) == [nil, nil])

@@ -39,7 +39,7 @@ struct ReadPlaylist {
         var file: String
         var bytes: Range<Int64>
         var micros: Int64
-        /// The texts of the marks before the piece.
+        /// The texts of the marks that stand before the piece in the playlist.
         var marks: [String]
     }
 

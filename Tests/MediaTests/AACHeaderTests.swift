@@ -23,7 +23,8 @@ import Testing
             // HE-AAC: the coded rate, then the decoded one; version 2 decodes mono to stereo.
             ([(5, 5), (6, 4), (2, 4), (3, 4), (2, 5)], 48_000, 2, 2048),
             ([(29, 5), (6, 4), (1, 4), (3, 4), (2, 5)], 48_000, 2, 2048),
-            // frameLengthFlag: AAC-LC and HE-AAC of DAB+, low delay and enhanced low delay.
+            // With frameLengthFlag, or with low delay, frames are shorter: AAC-LC and HE-AAC of DAB+, AAC-LD and
+            // AAC-ELD.
             ([(2, 5), (3, 4), (2, 4), (1, 1)], 48_000, 2, 960),
             ([(5, 5), (6, 4), (2, 4), (3, 4), (2, 5), (1, 1)], 48_000, 2, 1920),
             ([(23, 5), (3, 4), (1, 4)], 48_000, 1, 512), ([(31, 5), (7, 6), (3, 4), (1, 4), (1, 1)], 48_000, 1, 480),

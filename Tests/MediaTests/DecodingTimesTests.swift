@@ -36,7 +36,7 @@ struct DecodingTimesTests {
         }
     }
 
-    @Test("A packet with neither time is placed after the previous one, and not at all if it is the first")
+    @Test("A packet without times is placed after the previous packet; the first packet then gets no time")
     func noTimes() {
         var times = DecodingTimes(in: .milliseconds)
         let first = times.place(pts: nil, dts: nil, duration: 40, delay: 0)

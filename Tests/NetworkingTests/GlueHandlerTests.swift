@@ -95,7 +95,7 @@ struct GlueHandlerTests {
         #expect(try near.channel.readOutbound(as: ByteBuffer.self) == ByteBuffer(string: "late"))
         near.channel.pipeline.fireChannelInactive()
         #expect(far.recorder.closes == [.output, .all])
-        // What comes now goes nowhere, and is not counted as waiting.
+        // Data that arrives now is discarded, and is not counted as waiting.
         try near.channel.writeInbound(ByteBuffer(string: "lost"))
         #expect(try far.channel.readOutbound(as: ByteBuffer.self) == nil)
         #expect(tally.bytes.load(ordering: .relaxed) == 0)

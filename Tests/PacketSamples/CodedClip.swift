@@ -4,10 +4,11 @@ internal import Foundation
 internal import LibAV
 package import Media
 
-/// A test video and tone that ffmpeg coded, as packets that are passed through: what a sender other than our encoder makes.
+/// A test video with a tone, coded by ffmpeg, as packets to pass through. They represent a sender that does not use
+/// relay's encoder.
 package struct CodedClip {
     package let description: StreamDescription
-    /// In the order of the file, which is that of decoding times.
+    /// The packets in the order of the file, which is that of decoding times.
     package let packets: [EncodedPacket]
 
     /// Two seconds at 25 frames, a keyframe each second, coded by these encoders, in a file named `name` in `directory`;

@@ -2,11 +2,11 @@
 
 package import Media
 
-/// What a sender makes that does not exist: frames and audio of made-up bytes, in the order in which they arrive.
+/// The packets of an imaginary sender: frames and audio with arbitrary bytes, in the order in which they arrive.
 package struct GeneratedStream {
     /// How the sender works.
     package struct Shape: Sendable, CustomStringConvertible {
-        /// A hole in the stream, 3 s behind its start.
+        /// A gap in the stream, 3 s after its start.
         package struct Gap: Sendable {
             package var hasVideo: Bool
             package var hasAudio: Bool
@@ -24,13 +24,13 @@ package struct GeneratedStream {
         package var hasVideo = true
         package var hasAudio = true
         package var statesDurations = true
-        /// Frames by which B-frames delay the presentation.
+        /// The delay of the presentation because of B-frames, in frames.
         package var reorderDepth: Int64 = 0
         /// Audio frames that arrive together.
         package var bundle = 1
-        /// Whether a bundle arrives when its last audio frame is over, and not when its first one begins.
+        /// Whether a bundle of audio frames arrives when its last frame ends, and not when its first one begins.
         package var isBundleLate = true
-        /// How much later than the frames of its time all audio arrives; less than 0 for earlier.
+        /// How much later all audio arrives than frames of the same time; negative if it arrives earlier.
         package var audioLag: Int64 = 0
         package var gap: Gap?
         /// Samples in an audio frame, and in a second.
@@ -79,8 +79,8 @@ package struct GeneratedStream {
 
         /// Whether some frames last longer than 700 ms.
         package var hasStills: Bool { rate == nil || gap != nil }
-        /// Whether nothing comes for more than a second, or a track is so much later than the other that a clock has to be set
-        /// back. What arrives 400 ms late is usual.
+        /// Whether no packet comes for more than a second, or one track is so late that the clock must be set back. A
+        /// lateness of 400 ms is usual, and does not count.
         package var mayJump: Bool {
             let silence = gap.map { ($0.hasVideo || !hasVideo) && ($0.hasAudio || !hasAudio) && $0.milliseconds > 800 }
             return silence ?? false || abs(audioLag) + (isBundleLate ? Int64(bundle) * 22 : 0) > 350
@@ -95,7 +95,7 @@ package struct GeneratedStream {
     package let description: StreamDescription
     package let packets: [EncodedPacket]
 
-    /// Six seconds of what `shape` says, and its gap.
+    /// Six seconds of a stream with the properties `shape`, including its gap.
     package init(_ shape: Shape, using random: inout some RandomNumberGenerator) {
         let end = 6 * Self.second + (shape.gap?.milliseconds ?? 0) * 1_000_000
         let (video, audio) = (Self.videoTrack(shape), Self.audioTrack(shape))
@@ -154,7 +154,7 @@ package struct GeneratedStream {
         return result
     }
 
-    /// A slice of this many bytes, with its length in front.
+    /// A slice of this many bytes, preceded by its length.
     private static func slice(_ count: Int, isKeyframe: Bool) -> SharedBytes {
         let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) }
         return SharedBytes(length + [isKeyframe ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: count - 1))

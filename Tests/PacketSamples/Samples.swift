@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// Streams and packets for tests.
 package enum Samples {
-    /// 720p30 and AAC, with as much of their configuration as most tests need.
+    /// The description of 720p30 and AAC, with those parts of the configuration that most tests need.
     package static let description = StreamDescription(video: track(FrameRate(30)), audio: audioTrack)
 
     /// Stereo AAC at 48 kHz.
@@ -14,7 +14,8 @@ package enum Samples {
 
     private static let tracks = Mutex<[FrameRate: TrackDescription]>([:])
 
-    /// 720p at `rate`: for each rate one object, because packets are compared by it.
+    /// The description of 720p at `rate`. There is one object for each rate, because packets are compared by the
+    /// identity of their description.
     package static func track(_ rate: FrameRate) -> TrackDescription {
         tracks.withLock { tracks in
             let track =
@@ -28,7 +29,7 @@ package enum Samples {
         }
     }
 
-    /// 360p30 with a configuration of its own, as a restarted sender makes it.
+    /// The description of 360p30 with another configuration, as from a sender that was restarted.
     package static let otherTrack = TrackDescription(
         format: VideoFormat(width: 640, height: 360, frameRate: FrameRate(30)),
         decoderConfiguration: SharedBytes(
@@ -52,7 +53,7 @@ package enum Samples {
 }
 
 extension EncodedPacket {
-    /// The same packet, said to be coded as `track` says.
+    /// The same packet with the description `track`.
     package func recoded(as track: TrackDescription) -> EncodedPacket {
         EncodedPacket(
             of: track, pts: pts, dts: dts, duration: duration, isKeyframe: isKeyframe, isDisposable: isDisposable,

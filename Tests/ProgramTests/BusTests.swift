@@ -128,7 +128,7 @@ struct BusTests {
         let frames = screen.frames.withLock { $0 }
         #expect(frames.map(\.width) == [8, 8, 8, 4, 4, 4, 8, 8, 8, 8, 4, 4, 4, 4])
         #expect(frames[3..<6].map(\.pts) == [0, 1, 2])
-        // The frame during which its audio faded out was played unseen.
+        // The source's frame 3 is not shown: it was played while the source's audio faded out.
         #expect(frames[10...].map(\.pts) == [4, 5, 6, 7])
         let samples = screen.samples.withLock { $0 }
         #expect(samples[3 * 1920 + 1000] == 1 && samples[10 * 1920 + 1000] > 0)

@@ -48,15 +48,15 @@ import Testing
             let interval = random.pick([20, 40] as [Int64])
             // The first frames are late, as those of a source that is being opened.
             let first = -interval * Int64.random(in: 0...20, using: &random)
-            // The newest frame also says how long the program may prepare, so it is right.
+            // The newest frame also determines how long the program may prepare, so its timestamp is correct.
             let wrong = Int.random(in: 0..<Int((400 - first) / interval) - 1, using: &random)
             let error = Int64.random(in: 100...900, using: &random) * random.pick([-1, 1])
             try expectAligned(interval: interval, first: first, wrong: wrong, error: error)
         }
     }
 
-    // Regression: a frame that was due earlier than it should be made the right frames before it seem wrong, and the
-    // program began with the wrong one.
+    // Regression: if the timestamp of one frame was too early, the correct frames before it were taken for wrong ones,
+    // and the program began with the wrong frame.
     @Test(
         "No error of a single timestamp makes a program begin between two frames of its source",
         arguments: 0..<19, [-1, 1] as [Int64])
@@ -66,8 +66,8 @@ import Testing
         }
     }
 
-    /// Expects that a program begins at a multiple of `interval` milliseconds if frames `interval` ms apart wait from
-    /// `first` to 400 ms, of which number `wrong` is due `error` ms later than it should be.
+    /// Expects that a program begins at a multiple of `interval` milliseconds. Frames wait that are due every
+    /// `interval` ms, from `first` to 400 ms. Only frame number `wrong` is due `error` ms too late.
     private func expectAligned(interval: Int64, first: Int64, wrong: Int, error: Int64) throws {
         let count = Int((400 - first) / interval)
         var frames = LiveFrames(frameRate: rate)
@@ -110,7 +110,7 @@ import Testing
         #expect(counts(source: 50) == (0, 0))
         #expect(counts(source: 25) == (30, 0))
         #expect(counts(source: 30).late == 0)
-        // Ten program frames are without a source frame.
+        // For ten program frames there is no source frame.
         #expect(counts(source: 50, missing: 20..<30) == (10, 10))
         // Each source frame is shown twice, and five are missing.
         #expect(counts(source: 25, missing: 10..<15) == (35, 10))
@@ -162,7 +162,7 @@ import Testing
                 pts: index.number, timeBase: TimeBase(1, 50), width: 2, height: 2, storage: Self.storage)
             reference.add(frame, limit: 100)
             other.add(frame, limit: 100)
-            // Both were captured at the same rate, and arrive in the same way.
+            // The frames of both sources were captured at the same rate, and arrive in the same way.
             let shown = reference.choose(for: index, on: clock.line) { due($0).map { $0 + .milliseconds(phase) } }
             if let due = shown?.newlyDue { clock.note(1, due: due, stretch: 0, now: now) }
             other.referencePhase = .nanoseconds(Int64(clock.steadyPhase))

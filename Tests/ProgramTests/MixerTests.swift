@@ -27,8 +27,8 @@ struct MixerTests {
         return feed
     }
 
-    /// Mixes frame by frame and limits the result, as the program does; `parts` returns the feeds of each frame. The
-    /// feeds are paused in the frames `standing`.
+    /// Mixes frame by frame and limits the result, as the program does; `parts` returns the feeds of each frame. In the
+    /// frames `standing` the feeds are paused.
     private func mix(
         _ frames: Int64, fade: Int64 = 960, standing: Range<Int64> = 0..<0, _ parts: (Int64) -> [Mixer.Part]
     ) -> [Float] {

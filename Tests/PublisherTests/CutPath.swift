@@ -39,7 +39,7 @@ final class CutPath: Sendable {
         let value = Mutex(State())
     }
 
-    /// A path to `port`, which is open.
+    /// Creates a path to `port`, on which all datagrams pass.
     init(to port: UInt16) throws {
         (front, back, state) = (try LoopbackSocket(), try LoopbackSocket(), SharedState())
         var target = sockaddr_in()

@@ -37,7 +37,7 @@ struct ReceiverTotalsTests {
         #expect(progress.details.srt == nil)
     }
 
-    @Test("What a receiver that has left was sent stays in the totals, and what waited for it counts as dropped")
+    @Test("When a receiver leaves, its sent frames stay in the totals, and its waiting frames count as dropped")
     func leaves() throws {
         let totals = ReceiverTotals(.players)
         let receiver = Receiver(sent: 10, waiting: 3)

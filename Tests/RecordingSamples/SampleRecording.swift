@@ -4,8 +4,8 @@ package import Archive
 internal import MP4
 internal import Media
 
-/// The bytes of a small recording, made without a recorder: fragments of a second, 25 frames and 47 packets of audio in
-/// each.
+/// The bytes of a small recording, made without a recorder. Each fragment lasts a second, and has 25 frames and 47
+/// packets of audio.
 package struct SampleRecording {
     /// The name of the closed file.
     package static let name = "test_20261121T140310.123Z_000001.mp4"
@@ -21,14 +21,15 @@ package struct SampleRecording {
         return bytes
     }
 
-    /// As it was while it was open.
+    /// The bytes of the file while it was open.
     package let open: [UInt8]
-    /// As it is when it is closed.
+    /// The bytes of the closed file.
     package let closed: [UInt8]
-    /// Where each fragment begins in either.
+    /// The offset of each fragment, which is the same in the open and the closed file.
     package let fragments: [Int]
 
-    /// A recording of `seconds` that ended so, of frames of this width, and began so many seconds `late` in its program.
+    /// Creates a recording of `seconds` seconds with this ending and this frame width. It begins `late` seconds after
+    /// the start of its program.
     package init(
         seconds: Int = 4, channel: String = "test", ending: SegmentEnding = .recovered, late: Int64 = 0,
         width: Int = 320
@@ -82,6 +83,6 @@ package struct SampleRecording {
             + MovieBox.closed(layout, tables)
     }
 
-    /// Where the index of the closed file begins.
+    /// The offset of the closed file's index.
     package var index: Int { open.count }
 }

@@ -129,7 +129,7 @@ struct ClipTests {
             return [piece.start.inMilliseconds, piece.length.inMilliseconds]
         }
         #expect(fitted(.milliseconds(400), .milliseconds(200)) == [400, 200])
-        // A frame that is rounded by less than a millisecond is the same frame.
+        // A difference of less than a millisecond is a rounding error, so the start stays at the same frame.
         #expect(fitted(.microseconds(400_600), .milliseconds(200)) == [400, 200])
         #expect(fitted(.milliseconds(390), .milliseconds(200)) == [400, 200])
         #expect(fitted(.milliseconds(365), .milliseconds(40)) == [400, 40])

@@ -64,7 +64,7 @@ struct CommandTreeTests {
     func blockingWork() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<Waiting.count { group.addTask { try await Waiting.parse([]).run() } }
-            // Returns only if all of them run at the same time.
+            // This task ends only if all commands run at the same time.
             group.addTask {
                 await withCheckedContinuation { continuation in
                     DispatchQueue.global().async {

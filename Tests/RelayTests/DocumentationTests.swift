@@ -205,7 +205,8 @@ struct DocumentationTests {
         }
     }
 
-    /// Returns the labels of queues and threads in the sources. A label that is not whole ends at an interpolation.
+    /// Returns the labels of queues and threads in the sources. If a label contains a string interpolation, only the
+    /// part before it is returned, and `isWhole` is false.
     private static func labels() throws -> [(text: String, isWhole: Bool)] {
         try sources().flatMap { text in
             let named = text.matches(of: /(?:Queue\(\s*label|Watcher\(name|thread): "(relay\.[^"\\]*)(["\\])/)

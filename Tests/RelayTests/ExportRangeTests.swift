@@ -41,7 +41,7 @@ struct ExportRangeTests {
         #expect(throws: (any Error).self) { try ExportRange(from: "2026-11-21T14:03:10Z", to: end) }
     }
 
-    @Test("Starts and ends are given equally often")
+    @Test("Ranges of an export need as many starts as ends")
     func pairs() throws {
         let (one, two) = ("2026-11-21T14:03:10Z", "2026-11-21T14:03:20Z")
         #expect(try ExportRange.ranges(from: [one, two], to: ["+1s", "+2s"]).map(\.count) == [1000, 2000])

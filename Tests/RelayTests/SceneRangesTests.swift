@@ -177,7 +177,8 @@ struct SceneRangesTests {
         }
         let events = [told(0, "a", 0), told(2600, "a", 43_200_000), told(50, "b", -5), told(50, "gone", 0)]
         let show = try RecordedShow(of: segments, events, channel: nil, limits: nil)
-        // The last scene is in no file, and the gap between two runs belongs to the scene before it.
+        // No file contains the scene of the run `gone`. The gap between the other two runs belongs to the scene before
+        // it.
         #expect(show.parts.map(\.frames).first == 2600 && show.parts.last?.frames == 2450)
         #expect(show.parts.count == 3)
     }

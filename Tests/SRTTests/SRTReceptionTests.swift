@@ -47,7 +47,7 @@ struct SRTReceptionTests {
         #expect(!reception.offer(try connection()))
     }
 
-    @Test("A connection is silent from its last data on, or from its beginning")
+    @Test("A connection counts as silent if no data has arrived for the given time, counted from its beginning")
     func silence() throws {
         let sender = try connection()
         #expect(!sender.isSilent(for: .seconds(3)))
@@ -57,7 +57,7 @@ struct SRTReceptionTests {
         #expect(sender.isSilent(for: .seconds(3)))
     }
 
-    @Test("A connection that was closed delivers no data, tells no moment, and keeps the reason of its first end")
+    @Test("A closed connection delivers no data, has no current statistics, and keeps the first reason for its end")
     func closed() throws {
         let sender = try connection()
         sender.close(because: "first")
@@ -70,7 +70,7 @@ struct SRTReceptionTests {
         #expect(sender.takeReason() == "first")
     }
 
-    @Test("The counters of several connections are added, each to its own")
+    @Test("Each total is the sum of one counter over all connections")
     func counters() {
         var (sum, other) = (SRTInputStatistics.Totals(), SRTInputStatistics.Totals())
         let counters: [WritableKeyPath<SRTInputStatistics.Totals, Int64>] = [

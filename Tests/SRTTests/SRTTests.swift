@@ -38,7 +38,7 @@ struct SRTTests {
         #expect(throws: AddressError.self) { try SRTURL("srt://host:9000?\(query)") }
     }
 
-    @Test("SRT packets are dropped as too late only if the address requests it, at the age of a second or more")
+    @Test("Late SRT packets are dropped only if snddropdelay is set, at the age of latency plus delay, at least 1 s")
     func dropAge() throws {
         #expect(try Self.url("latency=120").dropAge(latency: 120) == nil)
         #expect(try Self.url("latency=120&snddropdelay=0").dropAge(latency: 120) == 1000)

@@ -34,7 +34,7 @@ import Testing
         #expect(try SRTURL("srt://[::1]:9000").host == "::1")
     }
 
-    @Test("SRT listeners that bind the same local address have the same host, and the host of a caller is not changed")
+    @Test("All spellings of an SRT listener's local address give the same host; a caller's host stays as written")
     func spellings() throws {
         for host in ["localhost", "127.1", "[::ffff:127.0.0.1]", ""] {
             #expect(try SRTURL("srt://\(host):9000?mode=listener").host == "127.0.0.1", "\(host)")

@@ -13,7 +13,7 @@ struct ClockJumpTests {
     private static let hour: Int64 = 3_600_000
     private static let day = 24 * hour
     private static let began: Int64 = 1_800_000_000_000
-    /// Files are kept for 72 hours, and at least for one.
+    /// Files are deleted after 72 hours, and for other reasons not before one hour.
     private static let rules = RetentionRules(maximumAge: .seconds(72 * 3600), minimumAge: .seconds(3600))
 
     /// Returns a reading after `running` milliseconds, when the wall clock is `ahead` milliseconds ahead.
@@ -23,7 +23,7 @@ struct ClockJumpTests {
             isConfirmed: isConfirmed)
     }
 
-    /// Returns what a run remembers that ended just now, with a clock that was right.
+    /// Returns the stored clock of a run that has just ended and whose clock was right.
     private func seen(isConfirmed: Bool = true) -> RememberedClock {
         RememberedClock(lastSeen: UTCTime(milliseconds: Self.began), isConfirmed: isConfirmed)
     }
@@ -75,7 +75,7 @@ struct ClockJumpTests {
         #expect(trust.lead(.greatest, isOwn: true, at: large) == 60_001)
     }
 
-    @Test("Without a memory, the time since the newest file is believed up to a quarter of what is kept")
+    @Test("Without a stored clock, the time since the newest file is believed up to a quarter of the limit")
     func gap() {
         for (hours, believed) in [(Int64(12), true), (18, true), (19, false)] {
             var trust = ClockTrust(Self.rules)
@@ -87,7 +87,7 @@ struct ClockJumpTests {
         }
     }
 
-    @Test("The newest file is asked for once, and only if there is no memory")
+    @Test("The time of the newest file is requested once, and only without a stored clock")
     func newest() {
         var asked = 0
         for memory in [seen(), nil] {
@@ -102,7 +102,7 @@ struct ClockJumpTests {
         }
     }
 
-    @Test("After a month off, a confirmed clock lets the limit come back at three hours per hour")
+    @Test("After a month off with a confirmed clock, the limit's extension shrinks by three hours per hour")
     func catchingUp() {
         var trust = ClockTrust(Self.rules, memory: seen())
         let first = reading(0, ahead: 30 * Self.day, isConfirmed: true)
@@ -115,7 +115,7 @@ struct ClockJumpTests {
         #expect(!trust.isCatchingUp(at: end) && trust.lead(.greatest, isOwn: false, at: end) == 0)
     }
 
-    @Test("If the last run's clock was not confirmed, a confirmation now does not make a long time off believed")
+    @Test("If the last run's clock was not confirmed, a long time off is not believed, even if the clock is now")
     func unconfirmedBefore() {
         var trust = ClockTrust(Self.rules, memory: seen(isConfirmed: false))
         let first = reading(0, ahead: 30 * Self.day, isConfirmed: true)
@@ -123,7 +123,7 @@ struct ClockJumpTests {
         #expect(!trust.isCatchingUp(at: first) && trust.lead(.greatest, isOwn: false, at: first) == 30 * Self.day)
     }
 
-    @Test("A jump is remembered for the next run, with the time for which it still matters")
+    @Test("A jump is stored for the next run, with the running time for which it still matters")
     func memory() {
         var trust = ClockTrust(Self.rules, memory: seen())
         trust.read(reading(0)) { nil }

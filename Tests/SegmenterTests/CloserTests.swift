@@ -134,7 +134,7 @@ private final class Remover: RecordingObserver {
         let written = SegmentRecord(
             fileName: "a", channel: "test", sequence: 1, start: UTCTime(milliseconds: 0), programStart: .zero,
             programEnd: ProgramInstant(nanoseconds: second), frames: 25, audioSamples: 0, bytes: 1, ending: .error)
-        // Frames 0 to 13 and 15 are there.
+        // The file contains the frames 0 to 13 and 15.
         let gap = try #require(RecordingGap(lostOf: written, kept: .frames(15, whole: .milliseconds(560))))
         #expect(gap.from == 560_000_000 && gap.to == 1_000_000_000 && gap.frames == 10)
         let even = try #require(RecordingGap(lostOf: written, kept: .frames(15)))

@@ -57,7 +57,7 @@ import Testing
         let both = RetentionRules(maximumBytes: 12_000_000_000, minimumFree: .percent(10))
         #expect(plan(both, files(10), free: 101_000_000_000).room == 1_000_000_000)
         #expect(plan(both, files(10), free: 200_000_000_000).room == 2_000_000_000)
-        // Nothing may be deleted, and there is too much.
+        // The files are larger than the limit, and none of them may be deleted.
         #expect(plan(.init(maximumBytes: 8_000_000_000), files(10)) { _ in false }.room == -2_000_000_000)
     }
 
@@ -264,7 +264,7 @@ import Testing
         let later = plan(hours: 3, ahead: month)
         #expect(later.deletions.isEmpty && later.problem?.contains("set forward") == true)
         #expect(plan(hours: 29 * 24, ahead: month).deletions.isEmpty)
-        // The oldest file ended three hours before the first look, so it is now certainly older than 30 days.
+        // The oldest file ended three hours before the first check, so it is now certainly older than 30 days.
         #expect(names(plan(hours: 30 * 24 - 2, ahead: month)) == ["file-1"])
         #expect(names(plan(hours: 30 * 24 + 1, ahead: month)).count == 3)
         #expect(names(plan(hours: 30 * 24 + 1, ahead: month)).count == 3)

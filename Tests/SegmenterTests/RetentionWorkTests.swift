@@ -9,7 +9,7 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// Tests how much a look of retention reads, and about which files it asks the vetoes.
+/// Tests how much each check of retention reads, and about which files it asks the vetoes.
 @Suite struct RetentionWorkTests {
     private final class CountingVeto: RetentionVeto {
         let asked = Mutex(0)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    /// Simulates one look at the files whose names are the numbers in `files`; returns the files that may be deleted.
+    /// Simulates one check of the files whose names are the numbers in `files`; returns the files that may be deleted.
     private func look(
         _ answers: inout VetoAnswers, _ files: Range<Int>, held: Set<String>
     ) -> (free: [String], asked: Int) {
@@ -65,12 +65,12 @@ import Testing
         let files = 0..<5000
         let first = look(&answers, files, held: ["3", "4000"])
         #expect(first.free.count == 4998 && first.asked == 5000)
-        // The oldest files are asked about each time.
+        // Each check asks about the oldest files.
         let second = look(&answers, files, held: ["4000"])
         #expect(second.free.contains("3") && !second.free.contains("4000"))
         #expect(second.asked == 2 * VetoAnswers.most)
-        // The other files are asked about in parts, so after as many looks as there are parts, each file has been asked
-        // about.
+        // The other files are asked about in parts, so after as many checks as there are parts, each file has been
+        // asked about.
         for _ in 0..<files.count / VetoAnswers.most { _ = look(&answers, files, held: []) }
         let last = look(&answers, files, held: [])
         #expect(last.free.count == files.count)
@@ -88,7 +88,7 @@ import Testing
         let (oldest, newest) = (answers.renew("0", refuse), answers.renew("4999", refuse))
         #expect(!oldest && !newest)
         #expect(asked == ["0", "4999"])
-        // The new answer counts in the next look.
+        // The next check uses the new answer.
         let third = look(&answers, 0..<5000, held: [])
         #expect(!third.free.contains("4999"))
     }

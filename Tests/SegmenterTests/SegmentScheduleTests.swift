@@ -79,7 +79,7 @@ struct SegmentScheduleTests {
         #expect(groups == 10)
     }
 
-    @Test("With a wall clock, a file ends at its multiples; one that comes again after a step back is skipped")
+    @Test("With a wall clock, files end at multiples of their length; one repeated by a step back is skipped")
     func wallClock() throws {
         let grid: WallClockGrid = try #require(WallClockGrid(period: .seconds(10)))
         var schedule = SegmentSchedule(length: .duration(.seconds(10)), grid: grid)
@@ -92,8 +92,8 @@ struct SegmentScheduleTests {
         #expect(schedule.boundary == 16_820_000_000)
     }
 
-    // Regression: looking for the end after an end that no clock reaches did not return.
-    @Test("A file whose end is later than a clock can tell has no end in reach, and its beginning returns")
+    // Regression: the search for the next end, after an end that no clock reaches, never returned.
+    @Test("A file whose end is later than any clock can show never ends, and can be begun without hanging")
     func endless() {
         var schedule = SegmentSchedule(length: .duration(.seconds(106_751 * 86_400)))
         let day = schedule.begin(at: keyframe(100_000_000))

@@ -150,7 +150,7 @@ private final class Counter: Sendable {
         #expect(third.admit().requiredBytes == 204_000_000 + 2 * 12_000_000, "what is written is needed no more")
         let successor = try make(disk, ManualClock(), ledger: ledger, owner: "one")
         #expect(successor.admit().requiredBytes == 2 * 204_000_000, "it takes the place of the first")
-        // The entry of a guard is there for as long as the guard is.
+        // A guard's entry in the ledger exists only as long as the guard, so the guards are kept until here.
         withExtendedLifetime([one, two, third, successor]) {}
     }
 

@@ -56,7 +56,8 @@ struct ArrivalFloorTests {
         #expect(!clear.isRateKnown && !noisy.isRateKnown)
     }
 
-    // As ffmpeg sends with -re: the earliest packet of a second is between 0 and 5 ms late, while the mean is steady.
+    // ffmpeg sends in this way with -re: the earliest packet of a second is between 0 and 5 ms late, while the mean
+    // delay is steady.
     @Test(
         "The clock rate of a sender whose packets are never on time is measured from mean delays",
         arguments: [-200, 0, 200], 1...5)

@@ -48,8 +48,8 @@ struct ClockSimulationTests {
         let result = run(model, .transportStream)
         expectClean(result, within: 3)
         #expect(abs(result.status.ratePPM - rate) < 10)
-        // So many repeated or dropped frames are unavoidable if the clocks differ by 500 ppm; the start may add or save
-        // two.
+        // This number of repeated or dropped frames is unavoidable if the clocks differ by 500 ppm; at the start there
+        // may be up to two more or fewer.
         let expected = Int(hours * 3600 * 25 * 500e-6)
         #expect(abs((rate > 0 ? result.dropped : result.repeated) - expected) <= 2)
         #expect((rate > 0 ? result.repeated : result.dropped) <= 1)

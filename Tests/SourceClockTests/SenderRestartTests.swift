@@ -15,7 +15,7 @@ struct SenderRestartTests {
         let isNew: Bool
     }
 
-    /// What one session of the sender delivers, and how.
+    /// One session of the sender: its packets and their arrival.
     private struct Session {
         var start: Int64
         var length: Int64

@@ -20,7 +20,7 @@ struct SlewedOffsetTests {
         }
     }
 
-    @Test("The offset reaches its target without passing it, at no more than the pull's rate and acceleration")
+    @Test("The offset reaches its target without overshooting, and never exceeds its limits of rate and acceleration")
     func reachesTarget() {
         var offset = SlewedOffset(.milliseconds(200), at: .zero)
         var (fastest, sharpest, last) = (0.0, 0.0, 0.0)
@@ -49,7 +49,7 @@ struct SlewedOffsetTests {
         }
     }
 
-    @Test("A step moves the offset at once, and a moment that is not later than the last one moves it not at all")
+    @Test("A step moves the offset at once; a moment that is not later than the last one does not move it")
     func stepAndPast() {
         var offset = SlewedOffset(.milliseconds(200), at: 1_000_000_000)
         offset.step(by: .milliseconds(-50))
@@ -60,7 +60,7 @@ struct SlewedOffsetTests {
     }
 
     @Test(
-        "A moment at which media is due lies on the offset's line, and the line leads back to the media",
+        "The line of an offset converts a media time to the moment at which it is due, and back",
         arguments: [
             -400e-6, 0, 1000e-6,
         ])

@@ -398,7 +398,7 @@ struct SourceClockTests {
         let events = feed(&clock, from: 5040, until: 5080, video: 350)
         #expect(events.contains { if case .stepped = $0 { true } else { false } })
         #expect(clock.status.steps == 1)
-        // The delay of 350 ms and the margin of 40 ms.
+        // The buffer is the sum of the delay of 350 ms and the margin of 40 ms.
         #expect(abs(clock.status.bufferMilliseconds - 390) < 2, "\(clock.status.bufferMilliseconds)")
     }
 

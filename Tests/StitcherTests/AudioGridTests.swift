@@ -135,8 +135,8 @@ import Testing
             return AudioGrid(
                 pieces, .init(mode: mode, rate: 48_000, frame: 1600, margin: 1824, isSeam: { _, _ in true }))
         }
-        // Of ten seconds no frame is moved, so the packets of the two minutes determine the grid: 480000 is 768 samples
-        // behind the beginning of a packet.
+        // A clip of ten seconds is too short for its frames to be moved, so the packets of the clip of two minutes
+        // determine the grid. That clip begins at sample 480000, which is 768 samples after the beginning of a packet.
         let automatic = grid(.automatic)
         #expect(automatic.phase == 768 && automatic.moves == [0, 0] && automatic.shifts == [0, 480_000])
         #expect(automatic.copies[0] == nil && automatic.copies[1] != nil)

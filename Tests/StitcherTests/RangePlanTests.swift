@@ -166,7 +166,7 @@ struct RangePlanTests {
             begins += files[index].packets[packets(index, plan)].map { audio.clips[index].shift + $0.pts }
         }
         #expect(zip(begins, begins.dropFirst()).allSatisfy { $1 - $0 == 1024 })
-        // The packet before the one that is played at 500 ms.
+        // The copied audio begins one packet before the one that is played at 500 ms.
         let preRoll: Int64 = (24_000 / 1024 - 1) * 1024
         #expect(begins.first == preRoll - 24_000)
         #expect(plan.gaps == [ClipGap(from: 1_006_000, to: 1_007_000)] && plan.wanted.upperBound == 180 * 100)
@@ -194,7 +194,7 @@ struct RangePlanTests {
             #expect(plan.shown.lowerBound == Int64(first) * 100)
             #expect(shown(plan, files) == Array(Int64(first)..<120))
         }
-        // No frame follows, or more than one frame is re-encoded.
+        // There is no hidden frame if no frame follows, or if more than one frame is re-encoded.
         #expect(try RangePlan([files[0]], from: 1_000_967, to: 1_001_000, isExact: true).frames.hidden == 0)
         #expect(try RangePlan(files, from: 1_000_934, to: 1_004_000, isExact: true).frames.hidden == 0)
     }
@@ -223,7 +223,7 @@ struct RangePlanTests {
     @Test("In an exported range each frame keeps its presentation time, and decoding times increase")
     func times() throws {
         var files = [source("a"), source("b", startsAt: 90, audioFrom: 141)]
-        // The frames of a source that does not keep its frame rate.
+        // The first source does not keep its frame rate.
         files[0].video.times = files[0].video.times.enumerated().map { $1 + Int64($0 % 3) * 10 }
         for isExact in [false, true] {
             let plan = try RangePlan(files, from: 1_000_400, to: 1_005_000, isExact: isExact)

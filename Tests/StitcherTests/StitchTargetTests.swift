@@ -66,7 +66,7 @@ import Testing
         let deep = SampleInput.source { $0.video.is8Bit420 = false }
         #expect(target.differences(of: deep, codec: "h264") == ["its frames are not of 8 bits and 4:2:0"])
         #expect(try #require(target.whole(like: deep)).differences(of: deep, codec: "h264").isEmpty)
-        // What the codec's name says already is not said again as an obstacle.
+        // If the codec differs, only that is reported, and not also the obstacle that follows from it.
         let other = SampleInput.source { ($0.video.codec, $0.video.obstacle) = ("vp9", "it is odd") }
         #expect(target.differences(of: other, codec: "h264") == ["it is coded as vp9"])
     }

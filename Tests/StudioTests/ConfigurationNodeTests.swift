@@ -56,7 +56,7 @@ struct ConfigurationNodeTests {
             let fault = "show.yaml:1:\(column): The file is nested too deep, or too large."
             #expect(faults(text) == (depth <= 12 ? [] : [fault]), "\(text)")
         }
-        // Nesting so deep that no stack could contain it.
+        // These documents are nested so deep that a recursive parser would overflow the stack.
         for piece in ["[", "{k: ", "- ", "? ", "[{*a: "] {
             #expect(faults(String(repeating: piece, count: 100_000)).count == 1, "\(piece)")
         }

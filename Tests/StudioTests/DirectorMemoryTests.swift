@@ -242,7 +242,7 @@ struct DirectorMemoryTests {
         faders[1].begin(with: settings(-3))
         faders[1].change { $0.isMuted = true }
         let after = try director(nil)
-        // The configuration has another gain for both.
+        // The new configuration has another gain for both sources.
         for source in after.sources { source.bus.fader.begin(with: settings(-6)) }
         after.restore(before.memory)
         for source in after.sources {

@@ -48,7 +48,7 @@ struct EditDistanceTests {
     }
 
     @Test(
-        "The edit distance is symmetric, 0 only for equal words, and at most twice the distance by way of a third word"
+        "The edit distance is symmetric, 0 only for equal words, and at most twice that of a detour over a third word"
     )
     func bounds() {
         var random = SeededRandom()

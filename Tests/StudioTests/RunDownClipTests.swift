@@ -70,7 +70,7 @@ struct RunDownClipTests {
         #expect(missing.feed == nil && missing.bus.scene == nil)
     }
 
-    @Test("The feed of a file that is stopped takes everything, so that the thread that reads the file can end")
+    @Test("The feed of a stopped file always has room, so that the thread that reads the file can end")
     func stopped() throws {
         let clip = opening(RunDown.Clip(try GrayVideo.make(in: directory)))
         #expect(try result(of: clip) == "ready, 50 frames")

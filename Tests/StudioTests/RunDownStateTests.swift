@@ -38,7 +38,7 @@ struct RunDownStateTests {
         state.noteChange(at: 100, frames: 25)
         state.noteChange(at: 110, frames: 50)
         #expect(state.takeFormer(by: 160).isEmpty)
-        // The files are not visible in a transition that begins after that.
+        // The previous files are not visible in this later transition, so it does not keep them.
         state.noteChange(at: 161, frames: 50)
         #expect(state.takeFormer(by: 161).count == 1)
     }

@@ -52,7 +52,7 @@ struct SceneRecordingTests {
         current.all = [second]
         stage.run(to: 65)
         #expect(second.scenes.count == 2)
-        // A recording that is there again has begun again.
+        // If the recording is reported again, it counts as a new one, and first gets the scene that is on air.
         current.all = [second, first]
         stage.run(to: 70)
         #expect(second.scenes.count == 2 && first.scenes.last?.frame == 65 && first.scenes.last?.transition == "cut")

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Certificates that signed themselves, for 127.0.0.1 and localhost, and their keys. They protect nothing.
+/// Self-signed certificates for 127.0.0.1 and localhost, and their keys. They are only for tests.
 package enum TLSSamples {
     /// A pair that is valid until 2120.
     package static let one = Pair(
@@ -97,7 +97,7 @@ package enum TLSSamples {
             rmdir(directory)
         }
 
-        /// Puts another pair in the place of the one before.
+        /// Replaces the two files by another pair.
         package func write(_ pair: Pair) {
             write(pair.certificate, to: certificate)
             write(pair.key, to: key)

@@ -2,7 +2,7 @@
 
 /// The result of verifying a directory.
 package struct VerificationReport: Sendable, Codable, Equatable {
-    /// Something that is wrong, or that is worth a note.
+    /// An error, or a fact to note.
     package struct Problem: Sendable, Codable, Equatable {
         /// The file's path, relative to the directory of the recordings; nil if the problem does not concern a single
         /// file.
@@ -37,7 +37,7 @@ package struct VerificationReport: Sendable, Codable, Equatable {
     package var problems: [Problem] = []
     /// The parts of programs that are missing in all files.
     package var missing: [Missing] = []
-    /// Facts that are worth knowing but are not problems.
+    /// Facts to note that are not errors.
     package var notes: [Problem] = []
 
     /// Whether nothing is wrong and nothing is missing.

@@ -41,7 +41,7 @@ struct PassthroughAir {
     var closing: Set<Int> = []
     /// When the leading track of each open input last delivered a packet.
     private(set) var newest: [Int: MonotonicInstant] = [:]
-    /// The current turn of each open input, and the number of turns so far.
+    /// The current turn (opening) of each open input, and the number of turns so far.
     private var turns: [Int: PassthroughTurn] = [:]
     private var turnCount = 0
     private var early: [Early] = []

@@ -59,10 +59,10 @@ package struct OutputStatus: Sendable, Codable {
 
 /// Where an output was defined.
 package enum OutputOrigin: String, Sendable, Codable {
-    /// By flags on the command line.
+    /// The output was defined by flags on the command line.
     case flags
-    /// In the configuration file.
+    /// The output was defined in the configuration file.
     case file
-    /// By the HTTP API, while the program was running.
+    /// The output was added by a request to the HTTP API, while the program was running.
     case api
 }

@@ -2,7 +2,7 @@
 
 /// A key of etcd with its value.
 package struct EtcdKeyValue: Sendable, Equatable {
-    /// The key. A key that is no text is not one of the fleet's.
+    /// The key. The fleet's keys are valid UTF-8, so another key is not one of them.
     package var key: String
     /// The value.
     package var value: [UInt8]
@@ -122,8 +122,8 @@ package enum EtcdAnswer {
         }
     }
 
-    /// A body: a message, or an error. A stream has each message under a name, and its error as an object; everything
-    /// else has the error as a text.
+    /// The body of an answer: a message or an error. In a stream, the message is in the member `result`, and the error
+    /// is an object. In other answers, the message is the whole body, and the error is a text.
     private struct Body: Decodable {
         private enum CodingKeys: String, CodingKey { case result, error, code, message }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a fleet lies in etcd: its keys, and the requests and answers of ``LeaseStore`` as those of etcd's JSON gateway.
+/// How a fleet is stored in etcd: its keys, and the requests and answers of ``LeaseStore`` as those of etcd's JSON
+/// gateway.
 package struct EtcdLayout: Sendable {
     /// The prefix of all keys, without a slash at its end.
     package let prefix: String
@@ -77,7 +78,8 @@ package struct EtcdLayout: Sendable {
         }
     }
 
-    /// The answer to the request, from the body of etcd's answer. Whatever does not say what etcd did is a failure.
+    /// The answer to the request, from the body of etcd's answer. A body that does not show what etcd did counts as a
+    /// failure.
     package func answer(to request: StoreRequest, body: some Sequence<UInt8>) -> StoreAnswer {
         do throws(EtcdAnswer.Failure) {
             return try read(body, for: request)
@@ -85,7 +87,8 @@ package struct EtcdLayout: Sendable {
             guard case .refused(EtcdAnswer.Failure.notFound, _) = error else { return .failed }
             switch request {
             case .keepAlive, .revoke: return .leaseGone
-            // The transaction names a lease that has ended, so nothing was done. Revision 0 says nothing of the entries.
+            // The transaction names a lease that has ended, so nothing was done. With revision 0, the answer tells
+            // nothing about the entries.
             default: return .refused(revision: 0, claim: nil, successor: nil)
             }
         }
@@ -127,7 +130,8 @@ package struct EtcdLayout: Sendable {
         }
     }
 
-    /// The entry that a key of etcd contains. An entry that cannot be read still exists, as a mark without a meaning.
+    /// The entry that a key of etcd contains. An entry whose value cannot be read still counts as existing; its value
+    /// is then `.mark`.
     private func entry(_ key: EtcdKeyValue) -> FleetEntry? {
         guard let name = fleetKey(key.key) else { return nil }
         let value = name.kind == .channel ? demand(key.value).map { .demand($0) } : FleetValue(name.kind, key.value)

@@ -88,7 +88,7 @@ package enum EtcdRequest: Sendable, Equatable {
             end.append(last + 1)
             break
         }
-        // A key of one zero byte and such an end stand for all keys.
+        // If both `key` and `range_end` are one zero byte, the range is all keys.
         let isAll = end.isEmpty
         return [
             "key": isAll ? bytes([0]) : bytes(prefix),

@@ -2,7 +2,8 @@
 
 internal import FoundationEssentials
 
-/// JSON as hosts write it and read it. What is read may come from anybody, so its length is bounded.
+/// Writes and reads the JSON of the fleet's entries. Other programs can write entries, too, so the length of what is
+/// read is bounded.
 enum FleetJSON {
     /// The value as JSON without spaces, members in the order of their names.
     static func text(_ value: some Encodable) -> String {
@@ -12,7 +13,7 @@ enum FleetJSON {
         return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
-    /// The value that `bytes` contain; nil if they are longer than `limit`, or say something else.
+    /// The value that `bytes` contain; nil if there are more than `limit` bytes, or if they are not JSON of this type.
     static func value<Value: Decodable>(
         _ type: Value.Type = Value.self, of bytes: some Sequence<UInt8>, limit: Int
     ) -> Value? {

@@ -5,14 +5,15 @@ package import Media
 /// The holder's side of a planned move (`Handover`). It handles events and returns actions for its owner. It does no I/O
 /// and reads no clock.
 ///
-/// The holder writes an offer. One admitted host becomes the successor, opens everything up to publishing, and says that
-/// it is ready. The holder proposes frame N. The successor confirms that it begins with a keyframe at N. The holder
-/// publishes up to N − 1, *then* closes its window of sending, and only then deletes its claim, in a transaction that
-/// also requires that the successor is still there. So at any time at most one host may send.
+/// The holder writes an offer. One admitted host becomes the successor, opens everything but does not publish yet, and
+/// says that it is ready. The holder proposes frame N. The successor confirms that it begins with a keyframe at N. The
+/// holder publishes up to N − 1, *then* closes its window of sending, and only then deletes its claim, in a transaction
+/// that also requires that the successor is still there. So at any time at most one host may send.
 ///
 /// Ways back: until the claim's deletion is requested, the holder can continue at any frame, because it encodes
 /// everything as before. After the request, it continues at N only if the store says that the successor is gone: then no
-/// copy of the request can be carried out later. Without an answer it asks again, and the loss of the lease ends all.
+/// copy of the request can be carried out later. Without an answer it sends the request again. If the lease is lost,
+/// the move ends.
 ///
 /// Transitions: `offering → preparing → proposing → ending → releasing → ended`, and from each but the last two through
 /// `withdrawing` to `ended`.
@@ -25,9 +26,9 @@ package struct HandoverGiver: Sendable {
         case preparing(successor: Int64)
         /// The holder has proposed this frame.
         case proposing(successor: Int64, cut: Int64)
-        /// Both agree on the frame, and the holder publishes up to the one before it.
+        /// Both hosts agree on this frame, and the holder publishes the frames before it.
         case ending(successor: Int64, cut: Int64)
-        /// Everything before the frame was sent, the window is closed, and the claim is being deleted.
+        /// All frames before the agreed one were sent, the window is closed, and the claim is being deleted.
         case releasing(successor: Int64)
         /// The move has failed, and the offer is being deleted. The channel stays on air.
         case withdrawing
@@ -74,7 +75,7 @@ package struct HandoverGiver: Sendable {
     package private(set) var state = State.offering
     private var failure: HandoverFailure?
     private var round = 0
-    /// When the present state has lasted too long; distantFuture if it has another way out.
+    /// The time-out of the present state; distantFuture if the state ends only with the store's answer.
     private var deadline = MonotonicInstant.distantFuture
     /// The request without an answer, or the one to send again at ``retry``.
     private var request: StoreRequest?
@@ -136,7 +137,8 @@ package struct HandoverGiver: Sendable {
             request = .release(channel: channel, token: token, successor: successor)
             return []
         case (.withdrawing, _): return end(failure)
-        // The claim is gone: the lease is lost, which the owner learns from the lease.
+        // The claim is gone because the lease was lost. The lease's machine tells the owner, so no action is needed
+        // here.
         case (_, .refused(_, let claim, _)) where claim?.created != token: return end(.holderGone)
         default: return []
         }
@@ -168,7 +170,7 @@ package struct HandoverGiver: Sendable {
         case (.proposing(let created, let cut), .armed(let armed)) where armed == cut && frame < cut:
             state = .ending(successor: created, cut: cut)
             deadline = now + timing.lead + timing.patience
-            // An offer on its way may still be sent again, but nothing depends on it any more.
+            // The last offer need not be sent again: the successor has already confirmed it.
             (request, retry) = (nil, nil)
             return [.endBefore(cut: cut)]
         default: return []
@@ -213,7 +215,7 @@ package struct HandoverGiver: Sendable {
         let mustResume: Bool
         switch state {
         case .withdrawing, .ended: return []
-        // Only the answer that the successor is gone leads back from here.
+        // While the claim is being deleted, the holder may continue only if the store says that the successor is gone.
         case .releasing where cause != .successorGone: return []
         case .ending, .releasing: mustResume = true
         default: mustResume = false

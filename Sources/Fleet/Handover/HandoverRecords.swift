@@ -19,11 +19,11 @@ package struct HandoverOffer: Sendable, Equatable, Codable {
 package struct HandoverSuccessor: Sendable, Equatable {
     /// How far the successor is.
     package enum State: Sendable, Equatable {
-        /// It opens inputs, the encoder and the outputs.
+        /// The successor opens inputs, the encoder and the outputs.
         case opening
-        /// Everything is open up to publishing.
+        /// Everything is open; only publishing has not begun.
         case ready
-        /// It will begin with a keyframe at this frame, and keeps what it encodes from there.
+        /// The successor will begin with a keyframe at this frame, and keeps what it encodes from there.
         case armed(cut: Int64)
     }
 

@@ -5,10 +5,10 @@ package import Media
 /// The successor's side of a planned move (`Handover`). It handles events and returns actions for its owner. It does no
 /// I/O and reads no clock.
 ///
-/// The host becomes the successor by an entry that ends with its lease, opens everything up to publishing, and begins
-/// with a keyframe at the agreed frame. It keeps what it encodes from there, and publishes it when it has the claim.
-/// While the successor's entry exists, no other host can claim the channel. So if the holder dies in a move, the
-/// successor takes over at once, wherever the move is.
+/// The host becomes the successor by an entry that ends with its lease, opens everything but does not publish yet, and
+/// begins with a keyframe at the agreed frame. It keeps what it encodes from there, and publishes it when it has the
+/// claim. While the successor's entry exists, no other host can claim the channel. So if the holder dies in a move, the
+/// successor takes over at once, in whatever state the move is.
 ///
 /// Transitions: `applying → opening → ready → armed → claiming → ended`. From all of them a time-out, a failure or the
 /// holder's withdrawal leads through `withdrawing` to `ended`. A free channel leads from any of them to `claiming`.
@@ -19,7 +19,7 @@ package struct HandoverTaker: Sendable {
         case applying
         /// The channel is being opened.
         case opening
-        /// The channel is open up to publishing.
+        /// The channel is open, but does not publish yet.
         case ready
         /// The program begins with a keyframe at this frame, and what is encoded is kept.
         case armed(cut: Int64)
@@ -39,7 +39,7 @@ package struct HandoverTaker: Sendable {
         case answered(StoreAnswer)
         /// The store has these entries about the channel.
         case entries(claim: FleetEntry?, offer: FleetEntry?, successor: FleetEntry?)
-        /// The channel is open up to publishing.
+        /// The channel is open, but does not publish yet.
         case opened
         /// The channel could not be opened.
         case openingFailed
@@ -51,7 +51,7 @@ package struct HandoverTaker: Sendable {
     package enum Action: Sendable, Equatable {
         /// Send this request, and report its answer.
         case ask(StoreRequest)
-        /// Open the channel up to publishing.
+        /// Open the channel, but do not publish yet.
         case open
         /// Begin with a keyframe at this frame. Keep what is encoded from there on.
         case arm(cut: Int64)
@@ -197,7 +197,8 @@ package struct HandoverTaker: Sendable {
     private mutating func withdraw(_ cause: HandoverFailure) -> [Action] {
         guard state != .withdrawing, !hasEnded else { return [] }
         guard let created else { return end(cause) }
-        // The claim that this host asks for may still be carried out. Then the host has it, and says so itself.
+        // The store may still carry out a claim that this host has sent. Then the host learns from the store that it
+        // holds the channel.
         (state, failure, deadline) = (.withdrawing, cause, .distantFuture)
         return [.close, ask(.withdrawSuccessor(channel: channel, successor: created))]
     }

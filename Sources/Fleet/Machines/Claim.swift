@@ -5,7 +5,7 @@ package import Media
 /// The state machine of one channel on one host: whether the host holds it, and if not, when it tries to. It handles
 /// events and returns actions for its owner. It does no I/O and reads no clock.
 ///
-/// The machine believes the store alone. If the answer to its request is lost, it learns from the store's entries
+/// The machine relies only on the store. If the answer to its request is lost, it learns from the store's entries
 /// whether the request was carried out, and takes a channel that the store says it holds.
 ///
 /// A channel never moves without a cause. A host that holds a channel keeps it until its lease is lost, until the channel
@@ -35,9 +35,9 @@ package struct Claim: Sendable, Equatable {
         case free(until: MonotonicInstant?)
         /// The wait is over, and the host has this lease.
         case due(lease: Int64)
-        /// The claim that another lease holds is in the store.
+        /// The store has a claim of the channel with another lease than this host's present one.
         case takenByOther
-        /// The claim of this host with its present lease is in the store, created at this revision.
+        /// The store has this host's claim with its present lease, created at this revision.
         case takenByUs(token: Int64)
         /// The claim was refused or had no answer. The host may try again at this time; nil if it may not.
         case failed(retry: MonotonicInstant?)
@@ -63,10 +63,10 @@ package struct Claim: Sendable, Equatable {
 
     /// The present state.
     package private(set) var state = State.taken
-    /// The revision of the newest claim that this host has held. Older facts about claims of this host are no news.
+    /// The revision of the newest claim that this host has held. Reports of claims up to this revision are ignored.
     package private(set) var newestToken: Int64 = 0
 
-    /// A channel that is not known to be free.
+    /// The machine of a channel that is not known to be free.
     package init() {}
 
     /// The revision of the claim by which the host holds the channel.
@@ -96,7 +96,7 @@ package struct Claim: Sendable, Equatable {
 
     private mutating func free(until: MonotonicInstant?) -> [Action] {
         let next = until.map { State.waiting(until: $0) } ?? .taken
-        // The claim that this host has just sent may still be carried out.
+        // The store may still carry out the claim that this host has just sent, so its answer decides.
         if case .asking = state { return [] }
         return end(in: next)
     }

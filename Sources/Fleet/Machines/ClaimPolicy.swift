@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Decides whether a host may claim a free channel, and how long it waits before it tries. It keeps nothing.
+/// Decides whether a host may claim a free channel, and how long it waits before it tries. It has no state.
 ///
 /// Labels and headroom admit a host or refuse it. Everything else only changes the wait: the load of the host, what the
 /// channel prefers, a drain, a move, failures. So a channel gets a host as long as any host is admitted, and no host has
@@ -22,7 +22,8 @@ package struct ClaimPolicy: Sendable {
         package var isDraining = false
         /// The host to which an operator moves the channel, if there is such a request.
         package var movesTo: String?
-        /// Whether this host held the channel until now, so that it lost it to its own lost lease.
+        /// Whether this host held the channel until now. If so, the channel became free because this host lost its
+        /// lease.
         package var heldBefore = false
         /// How often in a row the channel failed on this host.
         package var failures = 0
@@ -39,7 +40,8 @@ package struct ClaimPolicy: Sendable {
     package init(timing: FleetTiming = FleetTiming()) { self.timing = timing }
 
     /// Why the host may not claim the channel; nil if it may. `claimed` is the sum of the costs of all channels that the
-    /// host holds or asks for. A channel's measured use comes late, so whichever is more counts.
+    /// host holds or asks for. A new channel's use is measured only later, so the larger of `claimed` and the measured
+    /// use counts.
     package func refusal(of demand: ChannelDemand, by host: HostProfile, claimed: Resources) -> Refusal? {
         let missing = demand.needs.subtracting(host.labels)
         guard missing.isEmpty else { return .lacksLabels(missing.sorted()) }
@@ -47,9 +49,9 @@ package struct ClaimPolicy: Sendable {
         return load > 1000 ? .lacksHeadroom(load: load) : nil
     }
 
-    /// How long the host waits before its next claim: load × jitter. The wait is the host's and not the channel's: of
-    /// many waits for many free channels the shortest would be next to nothing, whatever the load. `jitter` in 0..<1 is
-    /// random, so that hosts with the same load do not claim at the same time.
+    /// How long the host waits before its next claim; proportional to its load (plus a tenth) and to `jitter`. There is
+    /// one wait for the host, not one for each free channel: the shortest of many random waits would be close to zero,
+    /// whatever the load. `jitter` in 0..<1 is random, so that hosts with the same load do not claim at the same time.
     package func wait(
         by host: HostProfile, claimed: Resources, in circumstances: Circumstances, jitter: Double
     ) -> Duration {
@@ -63,7 +65,7 @@ package struct ClaimPolicy: Sendable {
         circumstances.heldBefore ? .zero : spread(in: circumstances, part: 0.05 * jitter)
     }
 
-    /// This part of the longest wait, which grows with the fleet.
+    /// Returns `part` times the longest wait. The longest wait is proportional to the number of hosts, within limits.
     private func spread(in circumstances: Circumstances, part: Double) -> Duration {
         let spread = min(
             max(timing.spreadForEachHost * circumstances.hosts, timing.spread.lowerBound), timing.spread.upperBound)

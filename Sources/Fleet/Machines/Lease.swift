@@ -11,7 +11,7 @@ package import Media
 /// The rule of the holder: nothing is sent later than the *start* of the last confirmed keep-alive request, plus the
 /// lease's time, minus the margin. The store renews a lease after the request's start and before its answer. So only the
 /// start is certainly not later than the renewal, and the lease ends in the store after the host's window of sending.
-/// An answer that comes late is worth what its request's start is worth, and perhaps nothing.
+/// So an answer that comes late extends the window only from its request's start, and perhaps not at all.
 ///
 /// Once the window has passed, the lease is given up and revoked, and the host asks for a new lease. A confirmation after
 /// that moment changes nothing: the channel may already have another holder.
@@ -20,10 +20,10 @@ package import Media
 package struct Lease: Sendable {
     /// What a host does while no endpoint of the store answers.
     package enum QuorumLoss: String, Sendable, CaseIterable {
-        /// It stops sending at the end of its window. So two hosts never send the same channel.
+        /// The host stops sending at the end of its window. So two hosts never send the same channel.
         case stop
-        /// It continues as long as it can tell itself that it still fails to reach the store. If only this host is cut
-        /// off, another host takes its channels meanwhile, and both send.
+        /// The host continues to send, because a keep-alive without an answer extends its window, too. If only this
+        /// host is cut off, another host takes its channels meanwhile, and both send.
         case keep
     }
 
@@ -157,7 +157,7 @@ package struct Lease: Sendable {
         requests += 1
         open = requests
         sent[requests] = Sent(start: now, lease: lease, endpoint: endpoint)
-        // Answers to older requests than these are worth nothing any more.
+        // Answers to older requests are ignored: a window counted from such an early start has passed already.
         sent[requests - 4] = nil
         let request = lease.map { StoreRequest.keepAlive(lease: $0) } ?? .grant(ttl: timing.ttl)
         return .ask(request: requests, request, endpoint: endpoint)

@@ -4,8 +4,8 @@ internal import Media
 
 // A member's claims.
 extension FleetMember {
-    /// Compares a channel with what the store says of it, and does what follows. With `again`, a wait that is under way
-    /// begins again.
+    /// Brings this host's state of a channel in line with the store's entries about it: the claim, the wait for it, and
+    /// planned moves.
     mutating func consider(_ name: String, again: Bool = false, at now: MonotonicInstant) {
         guard case .demand(let demand)? = view[.channel, name]?.value else {
             forget(name, at: now)
@@ -52,8 +52,8 @@ extension FleetMember {
         return max(now, (free[name] ?? now) + penalty) + order
     }
 
-    /// Lets the host wait before its next claim, the longer the fuller it is. A host that has just got a channel waits
-    /// again, and is a little fuller.
+    /// Lets the host wait before its next claim. A host with more load waits longer. A host that has just got a channel
+    /// waits again, with a higher load.
     private mutating func pauseClaims(at now: MonotonicInstant) {
         var circumstances = ClaimPolicy.Circumstances()
         circumstances.hosts = view.hosts
@@ -82,7 +82,8 @@ extension FleetMember {
         if refusal(of: demand) == nil {
             apply(.due(lease: number), to: next.name, cause: .claimGone, at: now)
         } else {
-            // The host has got another channel meanwhile. Perhaps there are channels for which it still has headroom.
+            // The host has got another channel meanwhile, and has no headroom for this one. It may still have headroom
+            // for other channels.
             considerFree(at: now)
         }
         findNext()
@@ -95,7 +96,7 @@ extension FleetMember {
         return heldBefore.contains(next.name) ? next.until : max(next.until, claimPause)
     }
 
-    /// Finds the channel whose wait ends first, after the last one was found and then left the wait.
+    /// Finds the channel whose wait ends first, if ``nextClaim`` is not known any more.
     private mutating func findNext() {
         guard !isNextKnown else { return }
         (isNextKnown, nextClaim) = (true, nil)
@@ -168,7 +169,7 @@ extension FleetMember {
             started[name] = now
             actions.append(.start(channel: name, token: token, until: lease.sendingEnds ?? now))
         case .stop:
-            // A watch may say that the claim is deleted before the answer to the request does.
+            // The watch may report that the claim was deleted before the answer to the deletion arrives.
             let wasGiven = cause == .claimGone && givers[name]?.isSilent == true
             (givers[name], programs[name]) = (nil, nil)
             actions.append(.stop(channel: name, wasGiven ? .handedOver : cause))
@@ -176,7 +177,7 @@ extension FleetMember {
         }
     }
 
-    /// Keeps ``nextClaim`` right after a channel has a new state.
+    /// Updates ``nextClaim`` after the state of a channel's claim has changed.
     private mutating func scheduled(_ name: String, _ state: Claim.State) {
         if nextClaim?.name == name { (isNextKnown, nextClaim) = (false, nil) }
         guard isNextKnown, case .waiting(let until) = state else { return }
@@ -184,8 +185,8 @@ extension FleetMember {
         nextClaim = (until, name)
     }
 
-    /// Keeps ``claimed`` right. With another load the wait is another one, and with less load the host may claim
-    /// channels that it had refused.
+    /// Adds the channel's cost to ``claimed``, or subtracts it, if that is necessary. Then the host's load has changed,
+    /// so its wait begins again, and it considers every free channel again.
     mutating func count(_ name: String, at now: MonotonicInstant) {
         let counts = claims[name]?.isCounted == true || takers[name] != nil
         guard counts != (counted[name] != nil) else { return }

@@ -19,7 +19,8 @@ extension FleetMember {
     /// Begins, continues or ends the planned moves of a channel, as the store's entries demand.
     mutating func considerMove(_ name: String, at now: MonotonicInstant) {
         if claims[name]?.token != nil {
-            // The answer to the successor's claim may be lost, and the store's entry says it first.
+            // The host holds the channel now. If it was the successor, the move is over, even if the answer to its
+            // claim was lost.
             (offers[name], takers[name]) = (nil, nil)
             count(name, at: now)
             considerGiving(name, at: now)
@@ -65,7 +66,7 @@ extension FleetMember {
             later[name] = pause
             return
         }
-        // A successor of an earlier move first has to leave.
+        // A new move can begin only after the entries of an earlier one were deleted.
         guard view[.successor, name] == nil, view[.offer, name] == nil else { return }
         givers[name] = HandoverGiver(
             channel: name, token: token, lease: number, target: target, timing: handoverTiming)
@@ -160,7 +161,7 @@ extension FleetMember {
                 moveRequests[name] = requests
             case .open: actions.append(.prepare(channel: name))
             case .arm(let cut): actions.append(.arm(channel: name, cut: cut))
-            // The claim is in the view, from which the channel starts.
+            // Nothing to do: the view contains the claim, and the call of `consider` below starts the channel.
             case .taken: break
             case .close: actions.append(.discard(channel: name))
             }
@@ -169,7 +170,8 @@ extension FleetMember {
         if taker.hasEnded { consider(name, at: now) }
     }
 
-    /// Deletes what a request left that was carried out late, after the move that it belonged to had ended.
+    /// Deletes this host's offer or successor entry if it has no move any more. The store may create such an entry
+    /// late, when the move that requested it has already ended.
     private mutating func deleteLeftovers(_ name: String, at now: MonotonicInstant) {
         guard let number = lease.lease else { return }
         let offer = FleetKey(.offer, name)

@@ -2,11 +2,11 @@
 
 internal import Media
 
-// What a member asks of the store, and what it learns from it.
+// A member's requests to the store, and the answers to them.
 extension FleetMember {
     /// A request that was sent.
     struct Pending: Sendable {
-        /// What the request is for.
+        /// The purpose of a request.
         enum Purpose: Sendable, Equatable {
             /// The lease's request with this number.
             case lease(Int)
@@ -28,7 +28,8 @@ extension FleetMember {
         var request: StoreRequest
         var start: MonotonicInstant
         var endpoint: Int
-        /// Whether the request has not timed out. What a late answer says of the store is true even so.
+        /// Whether the request has not timed out. A late answer is still recorded, because what it says about the store
+        /// is true.
         var isOpen = true
     }
 
@@ -61,7 +62,8 @@ extension FleetMember {
         nextTimeout = pending.values.lazy.map { $0.start + ($0.isOpen ? limit : limit * 20) }.min() ?? .distantFuture
     }
 
-    /// Handles an answer. A request that has timed out has failed already; what its answer says is recorded even so.
+    /// Handles an answer. If the request has timed out, it has already counted as failed; what its answer says about
+    /// entries is still recorded.
     mutating func answered(_ number: Int, _ answer: StoreAnswer, at now: MonotonicInstant) {
         guard let sent = pending.removeValue(forKey: number) else { return }
         if case .lease(let own) = sent.purpose {
@@ -169,8 +171,8 @@ extension FleetMember {
         for name in names.count > 1 ? names.sorted() : Array(names) { consider(name, again: isAgain, at: now) }
     }
 
-    /// Reads the store if the watch has been silent for too long. A watch that says nothing may have lost its
-    /// connection, and a quiet fleet says nothing either.
+    /// Reads the store if the watch has been silent for too long. A silent watch may have lost its connection, or
+    /// nothing may have changed in the fleet; only a read shows which.
     mutating func readOrWatch(at now: MonotonicInstant) {
         if let heard = watchHeard, now >= heard + timing.watchSilence { nextRead = now }
         if let time = mustRegister, now >= time, let number = lease.lease {

@@ -2,12 +2,12 @@
 
 package import Media
 
-/// One host of a fleet: its lease, its claims, its part in planned moves, and what it knows of the store. It joins the
-/// pure machines ``Lease``, ``Claim``, ``HandoverGiver`` and ``HandoverTaker`` into one, and is one itself: events and a
-/// time in, actions out, no I/O, no clock.
+/// One host of a fleet: its lease, its claims, its part in planned moves, and what it knows of the store. It combines
+/// the state machines ``Lease``, ``Claim``, ``HandoverGiver`` and ``HandoverTaker``, and is a state machine itself: it
+/// handles events with their times, and returns actions for its owner. It does no I/O and reads no clock.
 ///
-/// The host asks for one claim at a time. So its load is right in the next one, and a fleet that starts with all
-/// channels free spreads them.
+/// The host asks for one claim at a time. So its load is known when it asks for the next claim, and a fleet that starts
+/// with all channels free distributes them among its hosts.
 package struct FleetMember: Sendable {
     /// An event that the member handles.
     package enum Event: Sendable, Equatable {
@@ -37,7 +37,7 @@ package struct FleetMember: Sendable {
     package enum ChannelProgress: Sendable, Equatable {
         /// At this time the channel publishes this frame; frames last `frameDuration`.
         case frame(Int64, at: MonotonicInstant, frameDuration: Duration)
-        /// A channel that was prepared is open up to publishing.
+        /// A channel that was prepared is open, but does not publish yet.
         case opened
         /// A channel that was to be prepared could not be opened.
         case openingFailed
@@ -69,7 +69,7 @@ package struct FleetMember: Sendable {
         case extend(channels: [String], until: MonotonicInstant)
         /// Close the channel's window of sending at once, and then the channel.
         case stop(channel: String, StopCause)
-        /// Open the channel up to publishing.
+        /// Open the channel, but do not publish yet.
         case prepare(channel: String)
         /// Begin the prepared channel with a keyframe at this frame, and keep what is encoded.
         case arm(channel: String, cut: Int64)
@@ -101,7 +101,7 @@ package struct FleetMember: Sendable {
     /// Requests without an answer, and requests that have timed out and may still get one.
     var pending: [Int: Pending] = [:]
     var requests = 0
-    /// When the earliest request times out that is still open.
+    /// The time at which the earliest open request times out.
     var nextTimeout = MonotonicInstant.distantFuture
     /// When the view was last confirmed by a change or a read; nil while there is no watch.
     var watchHeard: MonotonicInstant?

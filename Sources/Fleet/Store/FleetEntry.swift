@@ -18,7 +18,7 @@ package struct FleetKey: Hashable, Sendable {
         case drain
         /// An operator's request to move a channel.
         case move
-        /// An entry that this version does not know. It counts as one of all entries.
+        /// An entry of a kind that this version does not know. It is included in the number of all entries.
         case other
     }
 
@@ -41,7 +41,7 @@ package enum FleetValue: Sendable, Equatable {
     case offer(HandoverOffer)
     /// The state of a successor.
     case successor(HandoverSuccessor)
-    /// An entry whose existence says everything.
+    /// No value: only the existence of the entry matters.
     case mark
 }
 

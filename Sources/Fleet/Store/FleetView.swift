@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a host knows of the store's entries. It takes facts in any order and keeps the newest fact about each key.
+/// What a host knows of the store's entries. It accepts changes in any order, and keeps the newest state of each key.
 package struct FleetView: Sendable {
-    /// The newest fact about a key.
+    /// The newest known state of a key: its entry, or nil if the entry was deleted, and the revision.
     private struct Fact {
         var revision: Int64
         var entry: FleetEntry?
     }
 
     private var facts: [FleetKey: Fact] = [:]
-    /// Keys whose newest fact is that there is no entry. They are kept until the view is complete beyond that fact.
+    /// Keys whose entries were deleted. They are kept until the view is complete up to the revisions of the deletions.
     private var ended: Set<FleetKey> = []
-    /// The view contains every change up to this revision, and no fact about a key is older.
+    /// The view contains every change up to this revision, and ignores later reports of such changes.
     package private(set) var complete: Int64 = 0
     /// The number of existing entries that the view knows.
     package private(set) var count = 0
     /// The number of living hosts that the view knows.
     package private(set) var hosts = 0
-    /// The highest revision of any fact.
+    /// The highest revision of any known state.
     private var newest: Int64 = 0
 
-    /// A view without any fact.
+    /// A view that knows no key.
     package init() {}
 
     /// The entry of `key`, if the view knows one.
@@ -31,8 +31,8 @@ package struct FleetView: Sendable {
         facts.compactMap { key, fact in key.kind == kind && fact.entry != nil ? key.name : nil }
     }
 
-    /// Records that `key` had this entry at `revision`. Returns whether that is news: an entry that was not known, or an
-    /// end that was not known.
+    /// Records that `key` had this entry at `revision`. Returns whether the view has changed: the entry, or its
+    /// deletion, was not known.
     package mutating func record(_ key: FleetKey, _ entry: FleetEntry?, at revision: Int64) -> Bool {
         let known = facts[key]
         guard revision > max(known?.revision ?? 0, complete) else { return false }
@@ -46,8 +46,9 @@ package struct FleetView: Sendable {
     }
 
     /// Records all entries that changed after `revision`, which a read at revision `now` returned, with the number of all
-    /// entries. Returns the keys with news, and whether the view is complete now. It is not if entries were deleted that
-    /// it cannot name. Then everything must be read.
+    /// entries. Returns the keys whose entries have changed, and whether the view is complete now. It is not complete
+    /// if the number shows that entries were deleted, because the read does not say which. Then all entries must be
+    /// read.
     package mutating func record(
         _ changed: [FleetKey: FleetEntry], count total: Int, after revision: Int64, at now: Int64
     ) -> (news: [FleetKey], isComplete: Bool) {

@@ -67,7 +67,7 @@ extension StoreRequest {
     }
 
     /// What the request changes if it is carried out at `revision`. A successor that is written again keeps the revision
-    /// at which it was created; an offer's is not known to the writer, and does not matter.
+    /// at which it was created. For an offer, the writer does not know that revision, and it does not matter.
     package func changes(at revision: Int64) -> [FleetChange] {
         func put(_ kind: FleetKey.Kind, _ name: String, _ value: FleetValue, _ lease: Int64, _ created: Int64? = nil)
             -> FleetChange

@@ -71,7 +71,7 @@ package struct SourceSelector: Sendable {
 
     /// The reason for a change of the source or slate that is on air.
     package enum Reason: String, Sendable, Hashable {
-        /// The program begins, or closed inputs are wanted again.
+        /// The program begins, or the inputs are wanted again after they were closed.
         case start
         /// The source on air was disconnected.
         case disconnected

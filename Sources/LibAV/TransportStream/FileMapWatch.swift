@@ -8,8 +8,8 @@ internal import CFFmpeg
 ///
 /// libavformat reports the versions of the maps, and the streams that they list. When one of them changes, the file is
 /// read a second time: its beginning, for the coding that the demuxer knows, and the bytes in which the new map came.
-/// Versions say nothing about the beginning that was probed, and about a place that was sought: there the bytes alone
-/// decide.
+/// For the part of the file that was probed, and after a seek, the versions do not show a change, so the bytes of the
+/// file alone decide.
 struct FileMapWatch {
     /// How much of the beginning of the file is read to find its first map, in bytes.
     private static let head: Int64 = 1 << 20
@@ -111,8 +111,8 @@ struct FileMapWatch {
         change(in: path, from: max(0, range.lowerBound - margin), to: range.upperBound, following: followed)
     }
 
-    /// The first change behind byte `place` of the file at `path`, unless a map between `place` and that change gives
-    /// one of the `followed` PIDs the coding of the first map of the file.
+    /// The first change behind byte `place` of the file at `path`. Nil if a map before that change still gives one of
+    /// the `followed` PIDs the coding of the file's first map, because then nothing has changed at `place`.
     static func change(in path: String, behind place: Int64, following followed: Set<Int>?) -> Change? {
         change(in: path, from: place, to: place + longest, following: followed, upToKnown: true)
     }

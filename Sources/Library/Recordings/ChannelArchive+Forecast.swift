@@ -8,8 +8,8 @@ internal import Segmenter
 
 /// The forecast of deletions.
 extension ChannelArchive {
-    /// How many deletions are forecast, and how many files are asked for what keeps them. So the forecast takes the same
-    /// time in an archive of any size.
+    /// The maximum number of deletions in the forecast, and of files that are checked for a reason to keep them. So the
+    /// forecast takes the same time in an archive of any size.
     private static let (mostForecast, mostAsked) = (20, 1000)
 
     /// Returns the files that retention deletes next, in that order; nil if it deletes nothing. Files that something

@@ -12,7 +12,7 @@ struct ServiceNotifier: Sendable {
     enum Word: Equatable {
         /// The service is up, or up again after ``reloading(_:)``.
         case ready
-        /// The configuration is being reloaded since this moment.
+        /// The configuration is being reloaded; the reload began at this moment.
         case reloading(MonotonicInstant)
         /// The process is ending.
         case stopping

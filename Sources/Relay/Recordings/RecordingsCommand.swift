@@ -68,7 +68,8 @@ struct RecordingsSpan: ParsableArguments {
     func validate() throws { _ = try range }
 }
 
-/// A command that lists a part of an archive: what `--from` and `--to` name, of it the newest `--last`.
+/// A command that lists a part of an archive: the entries between `--from` and `--to`, and only the newest of them if
+/// `--last` limits their number.
 protocol RecordingsPartCommand: BlockingCommand {
     var span: RecordingsSpan { get }
     var last: Int? { get }
@@ -79,8 +80,8 @@ extension RecordingsPartCommand {
         if let last, last < 1 { throw ValidationError("--last is at least 1.") }
     }
 
-    /// The part of the archive, in milliseconds since 1970, and how many entries of it are listed at most; nil means the
-    /// whole archive.
+    /// The part of the archive, in milliseconds since 1970, and the maximum number of entries that are listed; nil
+    /// means the whole archive.
     var part: (range: Range<Int64>, limit: Int)? {
         get throws {
             let range = try span.range

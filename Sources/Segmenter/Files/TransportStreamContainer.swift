@@ -15,11 +15,12 @@ struct TransportStreamContainer: SegmentContainer {
     /// decoded before program time 0, by less than this offset. The offset is the same for all files.
     private static let shift: Int64 = 3 * 90_000
 
-    /// False: a transport stream has no edit list, so an additional audio packet at its start would be audible.
+    /// This is false, because a transport stream has no edit list, so an additional audio packet at its start would be
+    /// audible.
     let hidesPreRoll = false
 
-    /// False: when late frames arrive, the stream's clock (PCR) is already later, and writing the frames would make the
-    /// clock go back.
+    /// This is false, because the stream's clock (PCR) is already later when late frames arrive, and writing them would
+    /// make the clock go back.
     let takesLateFrames = false
 
     /// Creates a container for the tracks in the settings. `path` is the file's path in error messages.

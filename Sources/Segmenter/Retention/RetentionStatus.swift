@@ -20,7 +20,7 @@ package struct RetentionStatus: Sendable, Codable, Equatable {
     /// Bytes of the files that can be deleted to free disk space; 0 if no minimum of free space is configured.
     package var reclaimableBytes: Int64 = 0
     /// How many more bytes can be recorded before the total size, or too little free space, requires the next deletion;
-    /// nil without such limits, and until the files were first looked at.
+    /// nil without such limits, and until the files were checked for the first time.
     package var roomBytes: Int64?
     /// Why a limit is exceeded, or why more files might be kept than necessary, in words; nil if there is no such
     /// problem.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Remembers which files the vetoes allow to be deleted. So each time retention looks at the channel's files (a look),
-/// it asks the vetoes about a bounded number of files, however many there are. Only a look without earlier answers asks
-/// about all files.
+/// Remembers which files the vetoes allow to be deleted. So each time retention checks the channel's files, it asks the
+/// vetoes about a bounded number of files, however many there are. Only a check without earlier answers asks about all
+/// files.
 ///
-/// Each look passes its files in the same order, the oldest first. It asks about the oldest files, which are deleted
+/// Each check passes its files in the same order, the oldest first. It asks about the oldest files, which are deleted
 /// next, and about some of the other files in turn. For all other files the last answer counts, but only to compute
-/// what could be deleted: before a deletion, ``renew(_:_:)`` asks again. In an archive of up to twice ``most``
-/// files, each look asks about all of them.
+/// what could be deleted: before a deletion, ``renew(_:_:)`` asks again. In an archive of up to twice ``most`` files,
+/// each check asks about all of them.
 struct VetoAnswers: Sendable {
-    /// Each look asks about this many of the oldest files, and about as many of the other files in turn.
+    /// Each check of the files asks about this many of the oldest files, and about as many of the other files in turn.
     static let most = 250
 
     private var answers: [String: Bool] = [:]
@@ -23,13 +23,13 @@ struct VetoAnswers: Sendable {
     /// How often the vetoes were asked.
     private(set) var asked = 0
 
-    /// Begins a look at the files. If there are no earlier answers, the look asks about all files.
+    /// Begins a check of the files. If there are no earlier answers, the check asks about all files.
     mutating func begin() {
         newcomers = answers.isEmpty ? .max : 2 * Self.most
         passed = 0
     }
 
-    /// Ends a look at the files, and moves on to the files that the next look asks about in turn.
+    /// Ends a check of the files, and moves on to the files that the next check asks about in turn.
     mutating func end() {
         turn += Self.most
         if turn >= passed { turn = Self.most }
@@ -48,7 +48,7 @@ struct VetoAnswers: Sendable {
         return renew(name, ask)
     }
 
-    /// Asks whether the file `name` may be deleted now. A look that deletes many files can take minutes, so an answer
+    /// Asks whether the file `name` may be deleted now. A check that deletes many files can take minutes, so an answer
     /// from its beginning is not enough for a deletion.
     mutating func renew(_ name: String, _ ask: (String) -> Bool) -> Bool {
         let answer = ask(name)

@@ -10,9 +10,9 @@ import TestSupport
 
 @testable import Channel
 
-/// Comparing the directory with the model.
+/// Compares the directory with the model.
 extension IdleRetentionWalk {
-    /// Lets `duration` pass, and lets retention look once or twice.
+    /// Lets `duration` pass, and lets retention check the files once or twice.
     func look(after duration: Duration) throws {
         clock.advance(by: duration)
         for _ in 0...Int.random(in: 0...1, using: &random) {
@@ -23,7 +23,7 @@ extension IdleRetentionWalk {
         }
     }
 
-    /// Compares the directory with the model after a look.
+    /// Compares the directory with the model after retention has checked the files.
     private func compare() throws {
         for name in others where !exists(name) { faults.append("\(name) is not of this channel, and was deleted") }
         let gone = files.keys.filter { !exists($0) }.sorted()
@@ -84,8 +84,8 @@ extension IdleRetentionWalk {
         for name in others { date(name, at: UTCTime(milliseconds: Self.start - 86_400_000)) }
     }
 
-    /// Gives a catalogue that was written since the last look a modification time of its own, some time ago: retention
-    /// opens no directory whose catalogue was written just now.
+    /// If the catalogue was written since the last check, sets its modification time to a unique time in the past,
+    /// because retention opens no directory whose catalogue was written just now.
     private func dateCatalogue() {
         let attributes = try? FileManager.default.attributesOfItem(atPath: place.path(RecordDirectory.catalogueName))
         guard let date = attributes?[.modificationDate] as? Date, date != dated else { return }

@@ -29,7 +29,7 @@ extension IdleRetentionWalk {
     func changeBusy() throws {
         isBusy.value.toggle()
         note(isBusy.value ? "a recording works" : "the recording ends")
-        // The timer looks each second.
+        // The timer checks the files each second.
         try look(after: .seconds(1))
         if !isBusy.value { waitForGrace() }
     }
@@ -124,7 +124,8 @@ extension IdleRetentionWalk {
         guard isClockSeen, faults.isEmpty else { return }
         let hours = Int64.random(in: 10...2000, using: &random) * (Bool.random(using: &random) ? 1 : -1)
         error.value = error.value == 0 ? hours * 3_600_000 : 0
-        // Of files that were dated by two clocks and follow each other, retention knows the distance only to 10 min.
+        // If two consecutive files were dated by different clocks, retention knows the time between them only to within
+        // 10 min.
         if error.value != 0 { slack += .seconds(600) }
         note("the wall clock is \(error.value / 1000) s ahead")
         if whileOff { restart() }

@@ -47,7 +47,7 @@ final class IdleRetentionWalk {
     static let (least, greatest): (Int64, Int64) = (2, 6)
     /// By how much a time may be rounded.
     static let rounding = Duration.milliseconds(5)
-    /// How long no recording must have worked before files are deleted.
+    /// How long no recording must have been active before files are deleted.
     static let grace = Duration.seconds(60)
     private static let shownOperations = 30
 
@@ -61,7 +61,7 @@ final class IdleRetentionWalk {
     /// How far the wall clock is ahead, in milliseconds.
     let error: Shared<Int64>
     let wallClock: @Sendable () -> UTCTime
-    /// Whether a recording of the channel works.
+    /// Whether a recording of the channel is active.
     let isBusy: Shared<Bool>
     var retention: IdleRetention
     var rules: RetentionRules?
@@ -76,7 +76,7 @@ final class IdleRetentionWalk {
     var waiting: Set<String> = []
     /// The open file of another process that records the channel, with its lock; nil without one.
     var rival: (name: String, lock: FileDescriptor)?
-    /// By how much the order of files that are dated by wrong clocks can falsify an age.
+    /// The maximum error of a file's age, caused by files that were dated by wrong clocks.
     var slack = Duration.zero
     var number = 0
     /// The modification time that the catalogue was given last.

@@ -57,7 +57,7 @@ struct SeparateAudioTests {
         #expect(audio.feed.pacing == .live(frameRate: nil) && audio.isLive)
         try eventually("opening fails") { audio.status.lastError != nil }
         media.set(Self.live, description(isLive: true))
-        // Nothing has to start it: it is read as soon as it arrives.
+        // The audio is read as soon as it arrives, without a call that starts it.
         try eventually("the audio is read") { media[Self.live]?.isStarted == true }
         #expect(media[Self.live]?.formats.video == nil && media[Self.live]?.options.loop == false)
     }

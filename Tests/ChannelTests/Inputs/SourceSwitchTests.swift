@@ -14,7 +14,7 @@ import Testing
 
 @Suite("The switch between a source's input and its backups")
 struct SourceSwitchTests {
-    /// Inputs whose state the test sets. They record the calls of the switch, and calls that are wrong in their order.
+    /// Inputs whose state the test sets. They record the calls of the switch, and report calls in a wrong order.
     private final class Inputs: SwitchedSources {
         enum Call: Equatable {
             case open(Int), close(Int), air(SourceSelector.OnAir)

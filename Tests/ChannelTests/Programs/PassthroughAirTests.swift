@@ -56,7 +56,8 @@ struct PassthroughAirTests {
             air.hasBegun = hasBegun
             let first = air.open(0, source)
             air.splicer.show(0)
-            // The thread of the first opening was blocked with its timed keyframe until the input was open again.
+            // The times of the first opening's keyframe are converted, and then the thread that delivers the keyframe
+            // is blocked until the input is open again.
             let blocked = air.time(frame(7000, isKeyframe: true), of: first, at: moment(0))
             #expect(blocked.count == 1)
             let second = air.open(0, source)

@@ -51,7 +51,8 @@ struct PassthroughInputTests {
         defer { bench.passthrough.stop() }
         bench.input.take(frame(0), at: clock.now)
         #expect(clock.now == 300_000_000)
-        // The next packets are paced by their times alone.
+        // Only the first packet waits for the input to go on air; the next ones are due at the intervals of their
+        // times.
         bench.input.take(frame(40), at: clock.now)
         bench.input.take(frame(80), at: clock.now)
         #expect(clock.now == 380_000_000 && bench.kept == 3)
@@ -62,7 +63,7 @@ struct PassthroughInputTests {
         #expect(bench.passthrough.inputHeartbeats[0].silence == nil, "the heartbeat rests between packets")
     }
 
-    // Regression: a sender that stood still for 2.6 s and then sent everything at once left no word in the log.
+    // Regression: if a sender paused for 2.6 s and then sent everything at once, nothing was logged.
     @Test("Pauses of a copied input that last 2 s or more are logged: the first, the second, the fourth, and so on")
     func pauses() throws {
         let clock = ManualClock()
@@ -80,7 +81,7 @@ struct PassthroughInputTests {
         #expect(bench.bench.log.lines(containing: "stalled").count == 1)
         for _ in 2...5 { deliver(after: .seconds(2)) }
         #expect(bench.bench.log.lines(containing: "stalled").count == 3)
-        // Another sender does not continue the first one's stream.
+        // After a restart another sender begins, so the time between the two senders is not a pause.
         bench.input.restart()
         for _ in 6...8 {
             deliver(after: .seconds(60))

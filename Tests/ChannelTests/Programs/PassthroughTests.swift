@@ -232,7 +232,7 @@ struct PassthroughTests {
             stopped.wait()
             passthrough.open(1, .all)
             passthrough.air(.slate)
-            // Both are open before anything else is done on this queue.
+            // The backup and the slate must be open before this queue does anything else.
             try? eventually("the backup is open") { inputs["srt://b:1"]?.delivers == true }
             try? eventually("the slate is open") { passthrough.slate?.heartbeat != nil }
         }

@@ -59,8 +59,8 @@ struct PassthroughWalkTests {
             }
         }
 
-        /// Lets the thread of an opening that is over deliver a keyframe that it was blocked with. Returns whether
-        /// anything goes on air as a result, or counts as delivered.
+        /// Simulates a thread that belongs to an earlier opening of an input and was blocked while it delivered a
+        /// keyframe: delivers this keyframe now. Returns whether anything then goes on air or counts as delivered.
         mutating func sendLate(_ turn: PassthroughTurn, at time: Int64) -> Bool {
             let arrival = MonotonicInstant(milliseconds: time)
             let before = air.newest

@@ -73,7 +73,7 @@ struct RecordingPlaceTests {
         #expect(uploaded.perform(.retryAll))
     }
 
-    @Test("When a recording starts, the files that a crash left open are completed and logged before its group is left")
+    @Test("A recording's start is over only when the files that a crash left open are completed and logged")
     func recovers() throws {
         let place = try place(recording("crashed"))
         let sample = SampleRecording()

@@ -207,7 +207,7 @@ struct BackgroundEncoderTests {
             bench.encoder.take(AudioBuffer.silence(at: piece * 100, count: 100, format: .program))
         }
         bench.start()
-        // The frame waits behind the audio.
+        // The frame is queued behind the audio, so it is encoded last.
         bench.take(0..<1)
         try bench.wait(for: 1)
         bench.encoder.take(AudioBuffer.silence(at: 70_000, count: 960, format: .program))

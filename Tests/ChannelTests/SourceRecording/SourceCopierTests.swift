@@ -15,7 +15,7 @@ import Testing
 
 @Suite("Copying a source's packets into its recording")
 struct SourceCopierTests {
-    /// Times of a source that the program shows `later` than by the source's own time.
+    /// The times of a source: its media are due in the program by `later` after their times on the source's timeline.
     private final class Times: SourceTimes {
         let later: Duration
 

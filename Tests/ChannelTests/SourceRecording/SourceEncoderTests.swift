@@ -131,7 +131,7 @@ struct SourceEncoderTests {
         #expect(missing.reason.hasPrefix("its encoder failed: "))
         let text = "the recording of a source ends: its encoder failed"
         #expect(bench.log.lines(containing: text, at: .error).count == 1 && bench.encoder.status.refusedFrames > 0)
-        // What comes after the end of the recording is not missing.
+        // Audio that comes after the end of the recording does not count as missing.
         bench.encoder.finish()
         bench.take((pieces + 1) * 1024, 1024)
         #expect(bench.encoder.missing?.until == missing.until)

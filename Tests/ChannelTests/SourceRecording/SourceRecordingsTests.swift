@@ -22,7 +22,7 @@ struct SourceRecordingsTests {
     private static let rate = FrameRate(25)
     private static let format = VideoFormat(width: 64, height: 48, frameRate: rate)
 
-    /// Takes the program's frames, and does what a test wants at one of them.
+    /// Receives the program's frames, and calls a test's closure at one of them.
     private final class Air: ProgramSink {
         private let frame: Int64
         private let work: @Sendable () -> Void
@@ -72,7 +72,8 @@ struct SourceRecordingsTests {
             of: program, as: Recording.Companion(), budget: budget)
     }
 
-    /// Runs a program of 50 frames, and does `work` at frame 20. Fewer frames than that wait for a slow encoder.
+    /// Runs a program of 50 frames, and does `work` at frame 20. The program is short, so that even a slow encoder
+    /// drops no frame.
     private func play(_ work: @escaping @Sendable () -> Void) throws {
         bus.show(Scene(video: .still(SlatePattern.frame(Self.format, lines: [])), audio: nil))
         let program = Program(
@@ -93,7 +94,7 @@ struct SourceRecordingsTests {
         }
     }
 
-    @Test("Each source is recorded into files of its own, which a cut ends at one frame, with the program's keyframe")
+    @Test("Each source has its own files; a cut ends them all at one frame, where the program has a keyframe")
     func cut() throws {
         let recordings = make()
         #expect(recordings.start(joinsRunningProgram: false, in: group) == .zero && requests.all.isEmpty)
@@ -131,7 +132,7 @@ struct SourceRecordingsTests {
         #expect(voice >= time - .milliseconds(1) && voice < time + .milliseconds(22))
     }
 
-    @Test("A request for any keyframe is the program's alone; one at a given time ends the files of all sources there")
+    @Test("A keyframe request without a time affects only the program; one with a time ends all sources' files")
     func requested() throws {
         let recordings = make()
         _ = recordings.start(joinsRunningProgram: false, in: group)
@@ -159,7 +160,7 @@ struct SourceRecordingsTests {
         #expect(!recordings.perform(.retryAll, of: nil) && place.files == ["file"])
     }
 
-    @Test("A source's recording leaves more of the disk free than the program's, and counts with the bitrate of all")
+    @Test("Recordings of sources need the bitrate of all together, and keep more space free than the program's")
     func budget() {
         let program = StorageBudget(
             videoBitrate: 1_000_000, audioBitrate: 0, duration: .seconds(60), reserve: ByteSize(bytes: 100_000_000))
@@ -167,7 +168,7 @@ struct SourceRecordingsTests {
         #expect(shared.bitrate == 3_000_000 && shared.reserveBytes == 200_000_000)
         var small = program
         small.configuredReserve = 1000
-        // Twice so small a reserve would not last until old files are deleted.
+        // Twice such a small reserve would be used up before old files are deleted.
         var all = small
         all.bitrate = 3_000_000
         #expect(small.shared(by: 3).reserveBytes == all.retentionGoalBytes && all.retentionGoalBytes > 2000)

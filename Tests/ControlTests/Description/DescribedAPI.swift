@@ -68,7 +68,7 @@ struct DescribedAPI {
     }
 }
 
-/// The parts of the description that are read.
+/// The parts of the OpenAPI description that the tests read.
 private struct Document: Decodable {
     struct Ignored: Decodable {}
 

@@ -50,7 +50,7 @@ struct DecodedFrames {
     /// after two B-frames precedes them.
     var breaksBeforeEnd: [String] { Self.breaks(in: counters.dropLast(3)) }
 
-    /// Returns the same as ``breaks``, for any numbers.
+    /// Describes each place where `counters` does not increase by one, as ``breaks`` does for all frames.
     static func breaks(in counters: [UInt32?]) -> [String] {
         zip(counters, counters.dropFirst()).enumerated().compactMap { index, pair in
             guard let before = pair.0, let after = pair.1 else { return "no number at frame \(index) or behind it" }

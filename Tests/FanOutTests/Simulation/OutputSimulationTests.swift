@@ -3,9 +3,10 @@
 import TestSupport
 import Testing
 
-/// Simulations in which networks lose connections, delay data and forget connections; servers close, refuse, restart,
-/// answer late and read slowly; and operators act at any moment. A failure names its seed. `RELAY_TEST_SEED` repeats
-/// the walk with that seed, and `RELAY_SIMULATION_STEPS` sets the number of steps and so the number of walks.
+/// Simulations in which networks lose, delay and reorder data, and forget connections; servers close, refuse, restart,
+/// answer late and read slowly, also several times within one connection and while an output ends; and operators act at
+/// any moment. A failure names its seed. `RELAY_TEST_SEED` repeats the walk with that seed, and `RELAY_SIMULATION_STEPS`
+/// sets the number of steps and so the number of walks.
 @Suite("Simulated outputs")
 struct OutputSimulationTests {
     /// Each walk simulates some minutes of a program.

@@ -5,7 +5,7 @@ import Media
 import TestSupport
 import Testing
 
-/// What a simulated fleet does in single events, in its own time: how long a takeover and a planned move take.
+/// Tests of single events in a simulated fleet, such as how long a takeover or a planned move takes in simulated time.
 @Suite("Simulated events of a fleet")
 struct FleetScenarioTests {
     /// A fleet all of whose channels are on air.

@@ -3,7 +3,7 @@
 import Fleet
 import Media
 
-// What hosts do.
+// The actions of hosts.
 extension FleetWalk {
     /// The duration of a frame. All sources count frames from the true time 0, as time stamps of one source would.
     static let frameDuration = Duration.milliseconds(40)

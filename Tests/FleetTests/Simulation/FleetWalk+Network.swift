@@ -4,7 +4,7 @@ import Fleet
 import Media
 import TestSupport
 
-// What happens between hosts and the store.
+// The messages between hosts and the store.
 extension FleetWalk {
     /// When a message that leaves now arrives; nil if it is lost.
     private mutating func arrival() -> TrueInstant? {
@@ -60,7 +60,7 @@ extension FleetWalk {
 
     private mutating func deliver(_ changes: [FleetChange], toWatchOf host: Int) {
         guard let server = hosts[host].watch else { return }
-        // A connection that says nothing any more does not end.
+        // If the connection breaks, the watch becomes silent, and the host is not told.
         guard servers.states[server] == .up, !hosts[host].isCut, !(isTroubled && chance(3)) else {
             hosts[host].watch = nil
             return
@@ -141,7 +141,7 @@ extension FleetWalk {
         }
     }
 
-    /// Elects a leader, if two servers are well.
+    /// Elects a leader, if two servers work.
     mutating func elect() {
         let well = servers.states.indices.filter { servers.states[$0] == .up }
         guard servers.leader == nil, well.count >= 2 else { return }

@@ -4,24 +4,24 @@ import Fleet
 import Media
 import TestSupport
 
-// Times of trouble and of calm.
+// Times with faults, and times without faults.
 extension FleetWalk {
-    /// How long a calm lasts before everything is judged: a host starts again in at most 20 s after a kill, but all hosts
-    /// start at once when the calm begins; a lease ends after 5 s, a broken watch is noticed after 3 s, a host that is
-    /// drained waits 10 s longer, and one on which a channel failed several times 16 s.
+    /// How long a time without faults lasts before the fleet is checked: a host starts again in at most 20 s after a
+    /// kill, but all hosts start at once when that time begins; a lease ends after 5 s, a broken watch is noticed after
+    /// 3 s, a host that is drained waits 10 s longer, and one on which a channel failed several times 16 s.
     static let settling = Duration.seconds(35)
 
-    /// Whether the present calm has lasted so long that nothing may be lost any more.
+    /// Whether the present time without faults has lasted so long that every channel must be on air.
     var isSettled: Bool { !isTroubled && now > calmSince + Self.settling }
 
-    /// Begins a time of trouble.
+    /// Begins a time with faults.
     mutating func trouble() {
         isTroubled = true
         queue.insert(.disturb, at: milliseconds(0...3000))
         queue.insert(.calm, at: milliseconds(20000...60000))
     }
 
-    /// Begins a time of calm.
+    /// Begins a time without faults.
     mutating func calm() {
         (isTroubled, calmSince) = (false, now)
         servers.stale = nil
@@ -37,7 +37,7 @@ extension FleetWalk {
         queue.insert(.trouble, at: now + Self.settling + .seconds(12))
     }
 
-    /// Lets something happen.
+    /// Causes a random fault or event, and schedules the next one.
     mutating func disturb() {
         guard isTroubled else { return }
         queue.insert(.disturb, at: milliseconds(0...Int64(40000 / (shape.hosts + 5))))
@@ -60,7 +60,8 @@ extension FleetWalk {
         }
     }
 
-    /// Lets the operator or a channel do something.
+    /// Causes a random event: an operator's request to drain a host or to move a channel, a channel's failure, another
+    /// measured load, or a channel that is removed and added again.
     private mutating func operate(_ host: Int) {
         let channel = random.pick(channelNames)
         let drain = FleetKey(.drain, "host-\(host)")
@@ -82,7 +83,8 @@ extension FleetWalk {
         }
     }
 
-    /// Judges the calm: every channel that some host can take is on air, and the hosts agree with the store.
+    /// Checks the fleet after a long enough time without faults: every channel that some host can take is on air, and
+    /// the hosts agree with the store.
     mutating func check() {
         guard isSettled else { return }
         figures.checks += 1
@@ -102,7 +104,7 @@ extension FleetWalk {
         }
     }
 
-    /// Judges the start of a channel: it had no other holder, or there is a cause for its move.
+    /// Checks the start of a channel: it had no other holder before, or there was a cause for its move.
     mutating func judgeStart(_ channel: String, host: Int) {
         guard let last = lastHolder[channel], last != host else { return }
         figures.takeovers += 1

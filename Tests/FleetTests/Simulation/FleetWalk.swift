@@ -4,19 +4,19 @@ import Fleet
 import Media
 import TestSupport
 
-/// A random walk of a simulated fleet. Each host has a clock of its own; the store is a model. Times of trouble, in which
-/// messages, processes, servers and operators do anything, take turns with times of calm.
+/// A random walk of a simulated fleet. Each host has a clock of its own; the store is a model. Times with faults, in
+/// which messages, processes, servers and operators do anything, take turns with times without faults.
 ///
 /// No host ever sees the true time or a wall clock, so a wrong wall clock cannot matter; the hosts' monotonic clocks
 /// begin at times that differ by up to two hours and run up to 500 ppm wrong.
 struct FleetWalk {
-    /// The size of the fleet and what happens to it.
+    /// The size and the configuration of the fleet.
     struct Shape {
         var hosts: Int
         var channels: Int
         var timing = FleetTiming()
         var quorumLoss = Lease.QuorumLoss.stop
-        /// Whether there are times of trouble.
+        /// Whether there are times with faults.
         var hasTrouble = true
         /// Whether any host may take any channel, and no channel prefers one.
         var isUniform = false
@@ -39,9 +39,10 @@ struct FleetWalk {
     var isExpirySet = false
     /// The number of events since the time last changed.
     private var eventsNow = 0
-    /// When the present calm began.
+    /// When the present time without faults began.
     var calmSince = TrueInstant.zero
-    /// The host that last held each channel, and why it stopped; nil while it has not said so.
+    /// The host that last held each channel, and why it stopped the channel; nil until the host has reported the
+    /// reason.
     var lastHolder: [String: Int] = [:]
     var lastStop: [String: FleetMember.StopCause] = [:]
     /// The frame before which each channel last ended in a planned move.
@@ -147,7 +148,7 @@ struct FleetWalk {
         queue.insert(.timer(host: host, incarnation: hosts[host].incarnation), at: time)
     }
 
-    /// The member of a host, as its process starts.
+    /// Returns a new member for the host with this index, as its process creates it at its start.
     mutating func member(_ index: Int) -> FleetMember {
         let cores = Int64(shape.channels * 2 / max(1, shape.hosts) + 3) * 1000
         let profile = HostProfile(
@@ -176,11 +177,11 @@ struct FleetWalk {
     /// A time in this many seconds from now.
     func seconds(_ seconds: Int64) -> TrueInstant { now + .seconds(seconds) }
 
-    /// Whether something happens that has this chance, in thousandths.
+    /// Returns true with this chance, in thousandths.
     mutating func chance(_ thousandths: Int) -> Bool { Int.random(in: 0..<1000, using: &random) < thousandths }
 }
 
-/// What happened in a walk, to know that the walk tries what it should.
+/// How often each kind of event has happened in a walk. Tests check these numbers.
 struct WalkFigures: Equatable {
     var steps = 0
     var starts = 0

@@ -12,7 +12,7 @@ typealias TrueInstant = Instant<TrueLine>
 struct SimulatedClock {
     /// What the clock shows at the true time 0.
     var start: MonotonicInstant
-    /// The deviation of its rate, in parts per million.
+    /// The deviation of the clock's rate, in parts per million.
     var deviation: Int64
 
     /// What the clock shows at a true time.

@@ -5,10 +5,10 @@ import Media
 
 /// A host in the simulation: a member, its clock, and what is around it.
 struct SimulatedHost {
-    /// What the host's process does.
+    /// The state of the host's process.
     enum Process {
         case running
-        /// Stopped by a signal; it wakes with everything that came meanwhile.
+        /// The process was stopped by a signal. When it wakes, it gets all events that came meanwhile.
         case stopped
         case dead
     }
@@ -18,7 +18,7 @@ struct SimulatedHost {
     var process = Process.dead
     /// The number of processes that the host has had. Messages for earlier ones are lost.
     var incarnation = 0
-    /// What came while the process was stopped.
+    /// The events that came while the process was stopped.
     var inbox: [FleetMember.Event] = []
     /// Whether no message passes between the host and the store.
     var isCut = false
@@ -37,11 +37,11 @@ struct SimulatedHost {
 
 /// The servers of the store: which of them answer, and which leads.
 struct SimulatedServers {
-    /// What a server does.
+    /// The state of a server.
     enum State {
         case up
         case dead
-        /// It takes connections and says nothing.
+        /// The server accepts connections and never answers.
         case hung
     }
 
@@ -68,19 +68,19 @@ enum WalkEvent {
     case expiry
     /// The servers elect a leader.
     case elected
-    /// A server is well again.
+    /// A server works again.
     case serverUp(Int)
     /// A stopped process wakes, or a dead host starts again.
     case wake(host: Int)
     case boot(host: Int)
     /// A host reaches the store again.
     case uncut(host: Int)
-    /// Something goes wrong, or the operator does something.
+    /// A random fault or event happens, such as a killed host or an operator's request.
     case disturb
-    /// Everything is well from now on, for a while.
+    /// A time without faults begins.
     case calm
-    /// The calm has lasted long enough.
+    /// The time without faults has lasted long enough to check the fleet.
     case check
-    /// The calm ends.
+    /// The time without faults ends.
     case trouble
 }

@@ -151,7 +151,7 @@ struct PacketSplicerTests {
         _ = run(3600..<4000, &splicer, from: [1])
         let keyframe = senders[1].packets(at: 4000).filter { $0.track == .video }
         var packets = keyframe.flatMap { splicer.take($0, of: 1, at: MonotonicInstant(nanoseconds: 4_000_000_000)) }
-        // The packets that the lost input still had in its buffers.
+        // These packets were still in the buffers of the lost input.
         packets += senders[0].packets(at: 2000).flatMap {
             splicer.take($0, of: 0, at: MonotonicInstant(nanoseconds: 4_010_000_000))
         }

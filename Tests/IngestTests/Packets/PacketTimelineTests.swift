@@ -40,8 +40,8 @@ import Testing
             of: Self.audio, pts: time, dts: time, duration: 21, isKeyframe: true, payload: SharedBytes([2]))
     }
 
-    /// Whether `packets` are decoded at `times`, in milliseconds, apart from the rounding of stamps in whole
-    /// milliseconds: on air the time bases are finer.
+    /// Whether `packets` are decoded at `times`, in milliseconds, except for the rounding of timestamps to whole
+    /// milliseconds, because packets on air have finer time bases.
     private func are(_ packets: [EncodedPacket], at times: [Int64]) -> Bool {
         packets.count == times.count
             && zip(packets, times).allSatisfy { abs(Self.milliseconds($0.dts, of: $0) - Double($1)) < 0.55 }

@@ -23,7 +23,7 @@ import Testing
         RTMPPublishedMessage(timestamp: time, content: .video(try #require(try FLVVideo(body: body[...]))))
     }
 
-    /// The video of the clip as messages: its configuration, then its frames.
+    /// The clip's video as published messages: the configuration first, and then the frames.
     private func frames(_ range: Range<Int>) throws -> [RTMPPublishedMessage] {
         let packets = clip.packets.filter { $0.track == .video }
         return try range.map { index in

@@ -57,7 +57,7 @@ extension ArchiveWalk {
         }
     }
 
-    /// Tries to delete the file `name` that another process has open, by the two calls of the API.
+    /// Tries to delete the file `name`, which another process has open, by the two calls of the API.
     func tryToDelete(_ name: String) {
         let id = RecordingID.id(of: name)
         guard let archive = relay?.archive, let plan = try? archive.planDeletion(of: id) else { return }

@@ -56,8 +56,8 @@ final class ModelPlace {
     var rival: (name: String, lock: FileDescriptor)?
     /// All names that files of the channel have had.
     var usedNames: Set<String> = []
-    /// The names of files that were damaged, or that two files have had: what checksum the ledger has of them depends
-    /// on when it was computed.
+    /// The names of damaged files, and names that two files have had. The checksum in the ledger then depends on when
+    /// it was computed.
     var ambiguousNames: Set<String> = []
     /// Whether the catalogue was damaged since relay last checked it at its start.
     var isCatalogueDamaged = false

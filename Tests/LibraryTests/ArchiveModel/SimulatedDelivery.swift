@@ -76,7 +76,7 @@ final class SimulatedDelivery: SegmentDelivery {
 }
 
 extension SimulatedDelivery.Fault {
-    /// Whether the remote has been away, and answers again at `now`.
+    /// Whether the remote was away earlier, and answers again at `now`.
     fileprivate func isOver(at now: MonotonicInstant) -> Bool {
         if case .awayUntil(let end) = self { now >= end } else { false }
     }

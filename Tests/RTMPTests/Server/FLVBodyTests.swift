@@ -64,10 +64,10 @@ struct FLVBodyTests {
         // One track.
         #expect(try video([0x96, 0x01] + code("hvc1") + [0] + [0, 0, 1, 9]) == "hvc1 key 1 [9]")
         #expect(try video([0x96, 0x01] + code("hvc1") + [1] + [0, 0, 1, 9]) == nil)
-        // Several with one codec.
+        // Several tracks with one codec.
         let many = code("av01") + [1, 0, 0, 2, 5, 5] + [0, 0, 0, 1, 6]
         #expect(try video([0x96, 0x11] + many) == "av01 key 0 [6]")
-        // Several with several codecs.
+        // Several tracks with several codecs.
         let mixed = code("av01") + [1, 0, 0, 2, 5, 5] + code("hvc1") + [0, 0, 0, 4, 0, 0, 2, 6]
         #expect(try video([0x96, 0x21] + mixed) == "hvc1 key 2 [6]")
         #expect(try audio([0x95, 0x11] + code("Opus") + [0, 0, 0, 1, 6]) == "Opus [6]")

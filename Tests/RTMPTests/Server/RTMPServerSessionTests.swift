@@ -159,7 +159,7 @@ struct RTMPServerSessionTests {
         let tags = tag(9, 0x1FF_FFF0, frame) + tag(8, 0x200_0000, [0xAF, 1, 9]) + tag(9, 0x200_0010, frame)
         try talk.says(ClientBytes.message(22, tags, time: 1000, stream: 1, chunk: 4096))
         #expect(talk.texts == ["1000 avc1", "1016 mp4a", "1032 avc1"])
-        // Truncated: the complete messages are reported.
+        // If the aggregate is truncated, its complete messages are reported.
         try talk.says(ClientBytes.message(22, Array(tags.dropLast(6)), time: 2000, stream: 1, chunk: 4096))
         #expect(talk.texts.suffix(2) == ["2000 avc1", "2016 mp4a"])
     }
