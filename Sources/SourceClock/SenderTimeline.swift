@@ -16,7 +16,8 @@ internal import Media
 /// shift better than the old one.
 ///
 /// A wrong timestamp, or a few, also leap, and are closed like a jump or accepted as they are. When the next packets
-/// return to the ``LeftLine``, the track gets its former shift back. The first timestamp may be wrong as well: the
+/// return to the ``LeftLine``, the track gets its former shift back. ``Course`` shows for each packet whether its time
+/// can be relied on. The first timestamp may be wrong as well: the
 /// second packet cannot jump by up to 10 s.
 struct SenderTimeline: Sendable {
     /// A jump of the sender's timestamps that the timeline closed.
@@ -25,6 +26,18 @@ struct SenderTimeline: Sendable {
         let track: TrackKind
         /// The decoding time of the first packet after the jump minus its expected decoding time.
         let distance: Duration
+    }
+
+    /// How a packet's timestamp continues the timestamps of its track.
+    enum Course: Sendable, Hashable {
+        /// The timestamp continues the earlier ones, or the last leap was so long ago that it was no wrong timestamp.
+        case steady
+        /// The timestamp leaps: it is wrong, or the timestamps have jumped or have a gap.
+        case leaps
+        /// The timestamp agrees with an earlier one that leapt. The next ones may still show that both were wrong.
+        case undecided
+        /// The timestamps return to where they were before the last leap, so those from the leap on were wrong.
+        case returns
     }
 
     /// The position of a packet on the timeline.
@@ -37,7 +50,10 @@ struct SenderTimeline: Sendable {
         var jump: Jump?
         /// Whether a jump changed the track's shift at this packet.
         var isMoved = false
-        /// Whether this packet shows that an earlier one was placed by a wrong timestamp, and had a wrong delay.
+        /// Shows whether the packet's time, and therefore its delay, can be relied on.
+        var course = Course.steady
+        /// Whether this packet shows that a wrong delay may have been recorded, because an earlier packet was placed by
+        /// a wrong timestamp.
         var disproves = false
     }
 
@@ -199,6 +215,7 @@ struct SenderTimeline: Sendable {
             return takeBack(to: line, &place, &track, kind)
         }
         track.line = track.line?.passed
+        place.course = track.line == nil ? .steady : .undecided
         let (former, duration) = (track.shift, track.duration)
         var next = expected
         let jumps = isJump(place.decode, kind, track, expected, arrival, floor, isCollecting)
@@ -221,8 +238,9 @@ struct SenderTimeline: Sendable {
         } else if leap > Self.jump {
             track.leap = (leap, arrival ?? .distantPast)
         }
-        if jumps || place.isMoved || leap > Self.early / 2 {
+        if jumps || place.isMoved || leap.magnitude > Self.early / 2 {
             track.line = LeftLine(shift: former, expected: next, duration: duration)
+            place.course = .leaps
         }
     }
 
@@ -230,6 +248,7 @@ struct SenderTimeline: Sendable {
     /// track if that one has taken over the wrong shift.
     private mutating func takeBack(to line: LeftLine, _ place: inout Place, _ track: inout Track, _ kind: TrackKind) {
         let distance = line.shift - track.shift
+        place.course = .returns
         place.isMoved = distance != .zero
         place.disproves = distance == .zero
         if pending?.track == kind { pending = nil }

@@ -38,7 +38,7 @@ extension SourceClock {
         }
         if live {
             if place.disproves { collectAgain(at: arrived) }
-            observe(stamp.track, place.decode, arrived, &events)
+            observe(stamp.track, place, arrived, &events)
         }
         return Noted(
             decodeTime: place.decode, time: place.presentation,
@@ -104,31 +104,41 @@ extension SourceClock {
         delays = PerTrack()
     }
 
-    /// Records the delay of a packet, and creates, extends or moves the mapping if necessary. `time` is the packet's
-    /// decoding time on the timeline, and `arrived` its arrival.
+    /// Records a packet that arrived at `arrived` and has the position `place` on the timeline, and the delays that are
+    /// certain now.
     private mutating func observe(
-        _ track: TrackKind, _ time: Timestamp, _ arrived: MonotonicInstant, _ events: inout [SourceClockEvent]
+        _ track: TrackKind, _ place: SenderTimeline.Place, _ arrived: MonotonicInstant,
+        _ events: inout [SourceClockEvent]
     ) {
-        let started = self.started ?? arrived
-        self.started = started
+        started = started ?? arrived
         (isLost, lastArrival) = (false, arrived)
         if delays[track] == nil {
             delays[track] = TrackDelays(since: arrived, isJoining: isPlaced)
             if isPlaced { events.append(.joined(track)) }
         }
+        if delays[track]?.arrive(at: arrived) == true { events.append(.resumed(track)) }
+        let packet = TrackDelays.Packet(time: place.decode, arrival: arrived)
+        for packet in delays[track]?.settle(packet, place.course) ?? [] {
+            measure(track, packet.time, packet.arrival, &events)
+        }
+    }
+
+    /// Records the delay of a packet, and creates, extends or moves the mapping if necessary. `time` is the packet's
+    /// decoding time on the timeline, and `arrived` its arrival.
+    private mutating func measure(
+        _ track: TrackKind, _ time: Timestamp, _ arrived: MonotonicInstant, _ events: inout [SourceClockEvent]
+    ) {
         let delay = arrived.delay(of: time) - (delays[track]?.bias ?? .zero)
         let decoding = track == .video ? settings.decoding : .zero
         let isCollecting = !isPlaced
-        if delays[track]?.note(delay + decoding, at: arrived, isCollecting: isCollecting) == true {
-            events.append(.resumed(track))
-        }
+        delays[track]?.note(delay + decoding, at: arrived, isCollecting: isCollecting)
         let index = index(of: track)
         if settings.arrivals != .captureTime, maps[index].floor.note(track, delay: delay, arrival: arrived) {
             status.pathChanges += 1
             events.append(.pathChanged)
         }
         status.ratePPM = -maps[0].floor.rate * 1e6
-        guard isPlaced else { return collect(arrived, started, &events) }
+        guard isPlaced else { return collect(arrived, started ?? arrived, &events) }
         slew(to: arrived, &events)
         if delays[track]?.isJoining == true { return join(track, arrived, &events) }
         judge(track, delay + decoding, arrived, &events)

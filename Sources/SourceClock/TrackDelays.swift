@@ -22,6 +22,12 @@ struct TrackDelays: Sendable {
         var bundle: Duration
     }
 
+    /// The decoding time of a packet on the source's timeline, and its arrival.
+    struct Packet: Sendable {
+        let time: Timestamp
+        let arrival: MonotonicInstant
+    }
+
     /// Packets that arrive within this time count as having arrived together.
     private static let together = Duration.milliseconds(5)
     /// How long delays are kept.
@@ -43,32 +49,66 @@ struct TrackDelays: Sendable {
     private(set) var bias = Duration.zero
     /// The delays of the last five minutes, oldest first.
     private(set) var pieces: [Piece] = []
+    /// The arrival of the last packet whose delay is in `pieces`.
+    private var measured: MonotonicInstant
+    /// The newest packets, if their timestamps have leapt and it is not certain yet whether they are right.
+    private var doubtful: [Packet] = []
 
     /// Creates the delays of a track whose first packet arrived at `since`.
     init(since: MonotonicInstant, isJoining: Bool) {
         self.since = since
         self.isJoining = isJoining
-        last = since
+        (last, measured) = (since, since)
     }
 
-    /// Records a packet with the delay `delay`. Returns whether the track counted as silent until this packet.
-    mutating func note(_ delay: Duration, at arrival: MonotonicInstant, isCollecting: Bool) -> Bool {
+    /// Records that a packet arrived. Returns whether the track counted as silent until this packet.
+    mutating func arrive(at arrival: MonotonicInstant) -> Bool {
         let wasSilent = isSilent
-        let pause = arrival - last
         (isSilent, last) = (false, arrival)
+        return wasSilent
+    }
+
+    /// Returns the packets whose delays are certain now that `packet` has come, oldest first. If a timestamp leaps, the
+    /// delays of its packet and of those that agree with it wait until a later packet shows whether these timestamps
+    /// are right. The delays of wrong timestamps are never returned. Otherwise one frame whose timestamp is 240 ms
+    /// ahead would lower the floor by as much. All later frames would then seem to need a larger buffer, and the buffer
+    /// would keep this length for five minutes.
+    mutating func settle(_ packet: Packet, _ course: SenderTimeline.Course) -> [Packet] {
+        // The first delay is needed at once: without it there is nothing from which to create a mapping.
+        if pieces.isEmpty { return [packet] }
+        let before = doubtful
+        switch course {
+        case .steady:
+            doubtful = []
+            return before + [packet]
+        case .leaps:
+            doubtful = [packet]
+            return before
+        case .undecided:
+            doubtful.append(packet)
+            return []
+        case .returns:
+            doubtful = []
+            return [packet]
+        }
+    }
+
+    /// Records the delay `delay` of a packet.
+    mutating func note(_ delay: Duration, at arrival: MonotonicInstant, isCollecting: Bool) {
+        let pause = arrival - measured
+        measured = arrival
         if let newest = pieces.indices.last {
             let belongs =
                 isCollecting || isJoining ? pause <= Self.together : arrival - pieces[newest].at < .seconds(1)
             if belongs {
                 pieces[newest].least = min(pieces[newest].least, delay)
                 pieces[newest].greatest = max(pieces[newest].greatest, delay)
-                return wasSilent
+                return
             }
         }
         pieces.append(Piece(at: arrival, least: delay, greatest: delay))
         let old = pieces.prefix { arrival - $0.at > Self.memory }.count
         if old > 0 { pieces.removeFirst(old) }
-        return wasSilent
     }
 
     /// Shifts the track's times by `distance`. The recorded delays become smaller by `distance`.
