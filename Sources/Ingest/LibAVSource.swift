@@ -35,7 +35,7 @@ final class LibAVSource: MediaSource {
     private func deliver(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
         var loopEnd: Int64?
         var begin = StartPoint.beginning
-        let loop = ReopenLoop(location.description, monitor: monitor)
+        let loop = ReopenLoop(location.description, monitor: monitor, isLive: false)
         // While the looped file is being opened again, a program that depends on this source continues without the
         // source.
         let markStarved = {

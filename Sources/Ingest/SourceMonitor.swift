@@ -139,6 +139,14 @@ final class SourceMonitor: Sendable {
         return kept
     }
 
+    /// Makes the next demuxer of a live input connect again, and begin with the newest media, although the last one
+    /// ended at a change.
+    func forgetChange() {
+        _ = playlist.takeChange()
+        // The connection is closed here, outside of the lock.
+        _ = takeKept()
+    }
+
     private func takeKept() -> TransportStreamBytes? {
         continuation.withLock { kept in
             defer { kept = nil }
@@ -258,10 +266,11 @@ final class SourceMonitor: Sendable {
     }
 
     /// Reports that the input named `input` was opened again because its codecs changed. `streams` have the new codecs.
-    func noteChange(_ input: String, _ streams: [StreamInfo]) {
+    func noteChange(_ input: String, _ streams: [StreamInfo], isWorthLogging: Bool) {
+        update { $0.reopens += 1 }
+        guard isWorthLogging else { return }
         let tracks = streams.map(\.codecTitle).joined(separator: ", ")
         logger.notice("input is coded in another way now", metadata: ["input": "\(input)", "tracks": "\(tracks)"])
-        update { $0.reopens += 1 }
     }
 
     /// Pauses for `time`, or until the source is stopped.

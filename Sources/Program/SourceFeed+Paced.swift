@@ -96,9 +96,20 @@ extension SourceFeed {
             guard state.ended.contains(.audio) else { return nil }
             let (video, audio) = (frameRate.timeBase, audioFormat.timeBase)
             let last = state.frames.last.number
-            let isLonger = state.audioEnd - video.rescale(last, to: audio) > audio.ticks(Self.padding)
-            return origin + (isLonger ? audio.rescale(state.audioEnd, to: video, rounding: .up) : last)
+            return origin + (isLonger(state) ? audio.rescale(state.audioEnd, to: video, rounding: .up) : last)
         }
+    }
+
+    /// Whether the source, which has ended, has audio after its last frame that is played.
+    private func isLonger(_ state: borrowing State) -> Bool {
+        let audio = audioFormat.timeBase
+        let last = frameRate.timeBase.rescale(state.frames.last.number, to: audio)
+        return state.audioEnd - last > audio.ticks(Self.padding)
+    }
+
+    /// Whether the source is an image: it has ended with its only frame.
+    func isImage(_ state: borrowing State) -> Bool {
+        state.status.framesIn == 1 && state.ended.isSuperset(of: [.video, .audio]) && !isLonger(state)
     }
 
     /// Whether the source has ended and has not delivered any frame.

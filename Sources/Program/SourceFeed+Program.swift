@@ -40,13 +40,14 @@ extension SourceFeed {
     }
 
     /// When the source last had video, as far as this is known at `now`; nil before its first frame. A source that can
-    /// wait has video at `now` if a frame is ready, or if its last frame is repeated because its audio continues.
+    /// wait has video at `now` if a frame is ready, if its last frame is repeated because its audio continues, or if it
+    /// is an image.
     package func newestVideo(at now: MonotonicInstant) -> MonotonicInstant? {
         state.withLock { state in
             if isLive { return state.live.newestVideo(at: now) }
             // The present moment is stored as the newest one with video. Otherwise a source whose last frame was
             // repeated for a long time would count as lost as soon as its audio stops, too.
-            if state.frames.count > 0 || stands(state) { state.newest = now }
+            if state.frames.count > 0 || stands(state) || isImage(state) { state.newest = now }
             return state.newest
         }
     }

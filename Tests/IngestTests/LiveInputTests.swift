@@ -135,8 +135,15 @@ struct LiveInputTests {
 
     /// An open input that reads `bytes`, as if they were received from `location`.
     private func open(_ bytes: [UInt8], at location: InputLocation, _ monitor: SourceMonitor) throws -> OpenedInput {
+        try open(Bytes(bytes), at: location, monitor)
+    }
+
+    /// An open input that reads `bytes`, as if they were received from `location`.
+    private func open(
+        _ bytes: any ByteStream, at location: InputLocation, _ monitor: SourceMonitor
+    ) throws -> OpenedInput {
         let demuxer = try Demuxer(
-            reading: Bytes(bytes), options: .init(format: "mpegts", values: ["probesize": "60000"]),
+            reading: bytes, options: .init(format: "mpegts", values: ["probesize": "60000"]),
             interrupter: monitor.interrupter, subject: "in")
         try #require(demuxer.streams.map(\.kind) == [.video, .audio])
         return try OpenedInput(
@@ -175,6 +182,41 @@ struct LiveInputTests {
         try eventually("the input waits to be opened again") {
             monitor.status.lastError?.contains("comes in a stream that was not there") == true
         }
+        reading.end()
+    }
+
+    /// A connection that delivers its bytes once, and reports when it is closed.
+    private final class Connection: ByteStream {
+        private let bytes: Bytes
+        let isOpen: Flag
+
+        /// Whether a connection is open.
+        final class Flag: Sendable { let isSet = Atomic(true) }
+
+        init(_ bytes: [UInt8], _ isOpen: Flag) { (self.bytes, self.isOpen) = (Bytes(bytes), isOpen) }
+
+        deinit { isOpen.isSet.store(false, ordering: .relaxed) }
+
+        func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? { bytes.read(into: buffer) }
+    }
+
+    @Test("A stream that changes its codecs again and again is read on five times, and then disconnected")
+    func changesTooOften() throws {
+        let (location, monitor) = (InputLocation("udp://127.0.0.1:9"), SourceMonitor())
+        let parts = [try stream(pid: 256), try stream(pid: 256, video: "mpeg2video", audio: "mp2")]
+        let isOpen = Connection.Flag()
+        let bytes = (0..<10).flatMap { parts[$0 % 2] }
+        let reading = Reading(
+            try open(TransportStreamBytes(Connection(bytes, isOpen)), at: location, monitor), at: location,
+            monitor: monitor, clock: ManualClock())
+        var openings = 0
+        try eventually("the input is left") {
+            openings += reading.inbox.takeAll().count { if case .opening = $0 { true } else { false } }
+            reading.inbox.markDelivered()
+            return monitor.status.lastError?.contains("its coding changes too often") == true
+        }
+        #expect(openings == 6)
+        try eventually("the connection is closed") { !isOpen.isSet.load(ordering: .relaxed) }
         reading.end()
     }
 

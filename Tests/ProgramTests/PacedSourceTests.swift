@@ -72,6 +72,24 @@ import Testing
         #expect(feed.status.framesLate == 0 && feed.status.silentSamples == 0)
     }
 
+    @Test("An image has video as long as it is wanted; a file of two frames, or with longer audio, only to its end")
+    func image() {
+        for (frames, audio) in [(1, 0), (1, 2), (2, 2), (1, 10)] as [(Int64, Int64)] {
+            let (test, isImage) = (Self(), frames == 1 && audio < 10)
+            test.deliver(frames: 0..<frames)
+            if audio > 0 { test.deliver(audio: 0..<audio) }
+            test.feed.end(.video)
+            #expect(test.hasVideo)
+            test.feed.end(.audio)
+            for index in Int64(0)..<20 {
+                test.clock.advance(by: .milliseconds(40))
+                _ = test.feed.frame(for: FrameIndex(index))
+                _ = test.feed.audio(from: SampleIndex(index * 1920), upTo: SampleIndex((index + 1) * 1920))
+            }
+            #expect(test.hasVideo == isImage, "\(frames) frames, \(audio) frames of audio")
+        }
+    }
+
     @Test("If the disk is too slow for a file that has few frames, the file's video and audio pause together")
     func slowDisk() {
         deliver(frames: 0..<1)

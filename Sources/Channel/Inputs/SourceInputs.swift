@@ -230,9 +230,12 @@ extension SourceInputs: SwitchedSources {
         let feed = state.withLock { $0.inputs[input].feed }
         // If the source is one of several, its end does not end the program, because the other sources continue.
         if report.isOver, input == 0, feed != nil, !isOneOfSeveral { bus.finish() }
+        let newest = feed?.newestVideo(at: now)
+        // A file that was read to its end still counts as running while its feed has video to show. A short file and an
+        // image are read to their end before they are shown.
         return InputReport(
-            isRunning: report.status.state == .running, failures: report.failures, newest: feed?.newestVideo(at: now),
-            skipped: report.status.framesSkipped)
+            isRunning: report.status.state == .running || report.isOver && newest == now, failures: report.failures,
+            newest: newest, skipped: report.status.framesSkipped)
     }
 
     func open(_ input: Int, _ decoding: SourceSelector.Decoding) {

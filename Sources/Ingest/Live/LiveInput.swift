@@ -49,7 +49,9 @@ final class LiveInput: LiveFeed {
     private func run(_ inbox: PacketInbox, _ wanted: Set<TrackKind>) {
         let loop = ReopenLoop(location.description, monitor: monitor, clock: clock)
         var part: Part?
-        loop.run(lasts: { _ in true }) { play(in: loop, after: &part, into: inbox, wanted) }
+        loop.run(lasts: { _ in true }, pausing: { _ = leave(&part, inbox) }) {
+            play(in: loop, after: &part, into: inbox, wanted)
+        }
         inbox.end(failure: nil)
     }
 
@@ -77,18 +79,13 @@ final class LiveInput: LiveFeed {
         do throws(IngestError) {
             input = try opening.open(in: loop)
         } catch {
-            if part != nil { inbox.waitUntilDelivered() }
-            part = nil
-            return takeRefusal() ?? error
+            return leave(&part, inbox) ?? takeRefusal() ?? error
         }
         let new = Part(
             stamps: input.stamps.filter { wanted.contains($0.key) },
             settings: input.clockSettings(latency: location.latency))
         let continues = part.map { new.continues($0) } ?? false
-        if !continues, part != nil {
-            inbox.waitUntilDelivered()
-            _ = takeRefusal()
-        }
+        if !continues { _ = leave(&part, inbox) }
         part = nil
         if !loop.isFirst, !continues { inbox.timing.restart(new.stamps, as: new.settings) }
         var failure: IngestError?
@@ -109,6 +106,15 @@ final class LiveInput: LiveFeed {
         failure = takeRefusal() ?? failure
         monitor.keepConnection(of: input.demuxer, after: failure)
         return failure
+    }
+
+    /// Blocks until all packets of `part` are decoded, because what follows does not continue it. Returns why the decoder
+    /// has refused them; nil if it has not.
+    private func leave(_ part: inout Part?, _ inbox: PacketInbox) -> IngestError? {
+        if part == nil { return nil }
+        part = nil
+        inbox.waitUntilDelivered()
+        return takeRefusal()
     }
 
     /// Returns why the decoder has refused the packets, and forgets it; nil if it has not refused them.

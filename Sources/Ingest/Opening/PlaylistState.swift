@@ -147,8 +147,9 @@ extension SourceMonitor {
     }
 
     /// Logs that the input named `input` was opened again because its playlist was started again.
-    func notePlaylistRestart(_ input: String) {
-        logger.notice("the playlist was started again, so the input was opened again", metadata: ["input": "\(input)"])
+    func notePlaylistRestart(_ input: String, isWorthLogging: Bool) {
         update { $0.reopens += 1 }
+        guard isWorthLogging else { return }
+        logger.notice("the playlist was started again, so the input was opened again", metadata: ["input": "\(input)"])
     }
 }

@@ -6,21 +6,32 @@ internal import Media
 /// Plays an input, and opens it again when it ends or fails, until it is stopped, a new attempt cannot help, or its
 /// user does not want it again. An input that has recovered since its last failure, see ``ReopenSchedule``, is opened
 /// again at once when it ends. After further failures the input is opened again after 2 to 5 s; an SRT input that
-/// listens, after a tenth of that time. It is also opened again at once at a change, see ``SourceMonitor/isAtChange``.
-/// Used by one thread.
+/// listens, after a tenth of that time. It is also opened again at once at a change, see ``SourceMonitor/isAtChange``,
+/// unless a live input changes too often. It is then left, and opened again after 1 to 5 s. Used by one thread.
 final class ReopenLoop {
     private let name: String
     private let monitor: SourceMonitor
+    /// Whether the number of changes without a pause is limited. The media of a file is taken at the program's pace,
+    /// and its changes do not come faster than that.
+    private let isLive: Bool
     private let clock: any MonotonicClock
+    private let wait: (Duration) -> Void
     private var schedule = ReopenSchedule()
     /// When the current input was opened; nil while no input is open.
     private var openedAt: MonotonicInstant?
+    /// How long the input has been open since the last pause, without the current part.
+    private var played = Duration.zero
     /// Whether the loop still plays the input that was opened when its source was created.
     private(set) var isFirst = true
 
-    /// Creates a loop for an input. `name` is the input's name in logs.
-    init(_ name: String, monitor: SourceMonitor, clock: any MonotonicClock = SystemClock()) {
-        (self.name, self.monitor, self.clock) = (name, monitor, clock)
+    /// Creates a loop for an input. `name` is the input's name in logs. `wait` pauses for a time, or until the input is
+    /// stopped; by default it is ``SourceMonitor/pause(_:)``.
+    init(
+        _ name: String, monitor: SourceMonitor, isLive: Bool = true, clock: any MonotonicClock = SystemClock(),
+        wait: ((Duration) -> Void)? = nil
+    ) {
+        (self.name, self.monitor, self.isLive, self.clock) = (name, monitor, isLive, clock)
+        self.wait = wait ?? { [monitor] in monitor.pause($0) }
     }
 
     /// Calls `play` repeatedly, as long as `lasts` returns true for its result. `play` plays the input and returns the
@@ -33,7 +44,7 @@ final class ReopenLoop {
         openedAt = clock.now
         var failure = play()
         while lasts(failure), failure?.isPermanent != true, !monitor.isStopped {
-            if !monitor.isAtChange { pause(after: failure, pausing) }
+            if !goesOn() { pause(after: failure, pausing) }
             if monitor.isStopped { break }
             (isFirst, openedAt) = (false, nil)
             failure = play()
@@ -41,14 +52,31 @@ final class ReopenLoop {
         return monitor.noteEnd(failure)
     }
 
+    /// Records the end of the current part. Returns whether the next part follows it without a pause.
+    private func goesOn() -> Bool {
+        let (now, part) = (clock.now, openedAt.map { clock.now - $0 } ?? .zero)
+        played += part
+        guard monitor.isAtChange else { return false }
+        let isInTime = schedule.change(at: now, after: part)
+        return isInTime || !isLive
+    }
+
     private func pause(after failure: IngestError?, _ pausing: () -> Void) {
-        let played = openedAt.map { clock.now - $0 } ?? .zero
-        var delay = monitor.pauseToReopen(schedule.fail(after: played))
-        // Often only the connection was lost, and the sender or the server answers at once.
-        if schedule.failures == 1, openedAt != nil { delay = .zero }
+        var (failure, delay) = (failure, schedule.fail(after: played))
+        played = .zero
+        if monitor.isAtChange {
+            // The next demuxer must not continue with the bytes that the last one has left unread: after the pause they
+            // would be late, and they may contain more such changes.
+            monitor.forgetChange()
+            failure = failure ?? .unreadable(input: name, reason: "its coding changes too often")
+        } else {
+            delay = monitor.pauseToReopen(delay)
+            // Often only the connection was lost, and the sender or the server answers at once.
+            if schedule.failures == 1, openedAt != nil { delay = .zero }
+        }
         monitor.noteInterruption(name, failure, schedule, delay)
         pausing()
-        monitor.pause(delay)
+        wait(delay)
         if !monitor.isStopped { monitor.update { $0.state = .opening } }
     }
 
@@ -61,9 +89,9 @@ final class ReopenLoop {
         let (isAtChange, isRestarted) = (monitor.isAtChange, monitor.playlist.isRestarted)
         let input = try open()
         if isRestarted {
-            monitor.notePlaylistRestart(name)
+            monitor.notePlaylistRestart(name, isWorthLogging: schedule.isChangeWorthLogging)
         } else if isAtChange {
-            monitor.noteChange(name, streams(input))
+            monitor.noteChange(name, streams(input), isWorthLogging: schedule.isChangeWorthLogging)
         } else {
             monitor.noteOpenAgain(name, isWorthLogging: schedule.isWorthLogging)
         }
@@ -72,7 +100,10 @@ final class ReopenLoop {
     }
 }
 
-/// Decides when an input that ended or failed is opened again, and which of the failures are logged.
+/// Decides when an input that ended, failed or changes is opened again, and which of these events are logged.
+///
+/// At a change the input is opened again without a pause, as long as its changes are ``changeInterval`` apart on average.
+/// ``mostChanges`` can come at once.
 struct ReopenSchedule: Hashable {
     /// The pause after the first failure; it doubles with each further failure, up to ``longestDelay``.
     static let shortestDelay = Duration.seconds(1)
@@ -80,12 +111,31 @@ struct ReopenSchedule: Hashable {
     static let longestDelay = Duration.seconds(5)
     /// An input that ran for at least this long has recovered: its next failure counts as the first.
     static let stableTime = Duration.seconds(10)
+    /// How far apart changes must be, on average, so that there is no pause.
+    static let changeInterval = Duration.seconds(2)
+    /// The number of changes that can come at once without a pause, after 10 s without a change.
+    static let mostChanges = 5
 
     /// Failures since the input last recovered.
     private(set) var failures = 0
+    /// Changes since the input last ran for ``stableTime`` without one.
+    private var changes = 0
+    /// The time that the changes have used up: each uses ``changeInterval``, and what is older than ``mostChanges`` of
+    /// them is lost.
+    private var used = MonotonicInstant.distantPast
 
-    /// Records that the input ended or failed. `time` is how long the input had been open; it is zero if opening
-    /// failed. Returns the pause until the next attempt.
+    /// Records a change of the input at `time`, which had run for `part` since it was opened or last changed. Returns
+    /// whether the input may be opened again without a pause.
+    mutating func change(at time: MonotonicInstant, after part: Duration) -> Bool {
+        changes = part >= Self.stableTime ? 1 : changes + 1
+        let next = max(used, time - Self.changeInterval * Self.mostChanges) + Self.changeInterval
+        guard next <= time else { return false }
+        used = next
+        return true
+    }
+
+    /// Records that the input ended, failed or changed too often. `time` is how long it had been open since the last
+    /// pause. Returns the pause until the next attempt.
     mutating func fail(after time: Duration) -> Duration {
         if time >= Self.stableTime { failures = 0 }
         failures += 1
@@ -94,4 +144,7 @@ struct ReopenSchedule: Hashable {
 
     /// Whether the last failure should be logged: the first, second, fourth, eighth, and so on.
     var isWorthLogging: Bool { failures & (failures - 1) == 0 }
+
+    /// Whether the last change should be logged; chosen like the failures.
+    var isChangeWorthLogging: Bool { changes & (changes - 1) == 0 }
 }

@@ -10,7 +10,7 @@ internal import Synchronization
 ///
 /// A file ends with its last packet, or loops: each round then continues where the last packet of the previous round
 /// ended. A live input that ends or fails is opened again by ``ReopenLoop``, as often as necessary. An input whose
-/// coding changes is opened again at once.
+/// coding changes is opened again at once, a live one only if it does not change too often.
 package final class LibAVPacketSource: PacketSource {
     private let location: InputLocation
     private let loops: Bool
@@ -59,7 +59,7 @@ package final class LibAVPacketSource: PacketSource {
             return input
         }
         let isLive = next?.isLive ?? false
-        let loop = ReopenLoop(location.description, monitor: monitor)
+        let loop = ReopenLoop(location.description, monitor: monitor, isLive: isLive)
         var isSkipping = false
         let failure = loop.run(lasts: { [monitor] _ in isLive || monitor.isAtChange }) {
             // The input is moved to a local variable, so that it is closed when this closure returns: the input's

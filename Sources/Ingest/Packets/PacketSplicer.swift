@@ -14,13 +14,16 @@ package import SourceClock
 /// This is a value without a clock or I/O of its own.
 package struct PacketSplicer: Sendable {
     private struct Input {
+        let index: Int
         var timeline: PacketTimeline
         let leading: TrackKind
         /// The offset that is added to the input's times while it is on air.
         var shift = Duration.zero
     }
 
-    private var inputs: [Int: Input] = [:]
+    /// The open inputs. They are in an array because an array's elements are read and changed in place, while each read
+    /// of a dictionary's value copies the whole input with all collections of its timeline.
+    private var inputs: [Input] = []
     /// The number of the input on air; nil if no input is on air.
     package private(set) var onAir: Int?
     /// The number of the input to which the splicer switches at that input's next keyframe; nil if no switch is
@@ -48,20 +51,30 @@ package struct PacketSplicer: Sendable {
 
     /// Counts of the packets that the inputs' timelines dropped.
     package var timelineCounts: PacketTimeline.Counts {
-        inputs.values.reduce(into: counts) { sum, input in
+        inputs.reduce(into: counts) { sum, input in
             sum.undecodableFrames += input.timeline.counts.undecodableFrames
             sum.unplaced += input.timeline.counts.unplaced
         }
     }
 
     /// Returns the clock events of an input since the last call of this function.
-    package mutating func takeEvents(of index: Int) -> [SourceClockEvent] { inputs[index]?.timeline.takeEvents() ?? [] }
+    package mutating func takeEvents(of index: Int) -> [SourceClockEvent] {
+        place(of: index).map { inputs[$0].timeline.takeEvents() } ?? []
+    }
 
     /// Returns the tracks of an input that deliver no packets although the input's other track continues.
-    package func silentTracks(of index: Int) -> Set<TrackKind> { inputs[index]?.timeline.silentTracks ?? [] }
+    package func silentTracks(of index: Int) -> Set<TrackKind> {
+        place(of: index).map { inputs[$0].timeline.silentTracks } ?? []
+    }
 
     /// Returns the known tracks of an input, with the descriptions that its packets have on air.
-    package func stream(of index: Int) -> StreamDescription? { inputs[index]?.timeline.stream }
+    package func stream(of index: Int) -> StreamDescription? { place(of: index).map { inputs[$0].timeline.stream } }
+
+    /// Where the input `index` is in ``inputs``; nil if it is not open.
+    private func place(of index: Int) -> Int? {
+        for place in inputs.indices where inputs[place].index == index { return place }
+        return nil
+    }
 
     /// Registers the opened `source` as the input `index`. The audio is moved later by `audioOffset`.
     package mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
@@ -69,12 +82,16 @@ package struct PacketSplicer: Sendable {
         forget(index)
         // If the input was on air before it was opened again, it continues on air at its next keyframe.
         if wasOnAir, next == nil { next = index }
-        inputs[index] = Input(
-            timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind)
+        inputs.append(
+            Input(
+                index: index, timeline: PacketTimeline(source, audioOffset: audioOffset),
+                leading: source.stream.leadingKind))
     }
 
     /// Prepares the input `index` for a restart of its sender.
-    package mutating func restart(_ index: Int) { inputs[index]?.timeline.restart() }
+    package mutating func restart(_ index: Int) {
+        if let place = place(of: index) { inputs[place].timeline.restart() }
+    }
 
     /// Removes a closed input. If the input was on air, its last packets still count as the newest packets on air.
     package mutating func close(_ index: Int) {
@@ -90,7 +107,7 @@ package struct PacketSplicer: Sendable {
     /// decoded, in order.
     package mutating func time(_ packet: EncodedPacket, of index: Int, at arrival: MonotonicInstant) -> [EncodedPacket]
     {
-        inputs[index]?.timeline.take(packet, at: arrival) ?? []
+        place(of: index).map { inputs[$0].timeline.take(packet, at: arrival) } ?? []
     }
 
     /// Takes packets of an input that one call of ``time(_:of:at:)`` returned. Returns, in order, the packets that go
@@ -98,17 +115,19 @@ package struct PacketSplicer: Sendable {
     package mutating func splice(_ packets: [EncodedPacket], of index: Int, at arrival: MonotonicInstant)
         -> [EncodedPacket]
     {
-        guard let leading = inputs[index]?.leading else { return [] }
+        guard let place = place(of: index) else { return [] }
+        let leading = inputs[place].leading
         // Audio in `packets` before the first keyframe is also passed on, because it plays while the keyframe is being
         // decoded.
         if next == index, let keyframe = packets.first(where: { $0.isKeyframe && $0.track == leading }),
             isCurrent(arrival)
         {
-            cut(to: index, at: keyframe, arrival)
+            inputs[place].shift = cut(to: index, at: keyframe, arrival)
         }
+        let shift = inputs[place].shift
         return packets.compactMap { packet in
             guard onAir == index || leaving == index && packet.track == .audio,
-                let placed = place(packet, of: index, shift: inputs[index]?.shift ?? .zero)
+                let placed = self.place(packet, of: index, shift: shift)
             else { return nil }
             newest[packet.track] = (placed.programDts, arrival)
             return placed
@@ -123,7 +142,8 @@ package struct PacketSplicer: Sendable {
     }
 
     private mutating func forget(_ index: Int) {
-        guard let input = inputs.removeValue(forKey: index) else { return }
+        guard let place = place(of: index) else { return }
+        let input = inputs.remove(at: place)
         counts.undecodableFrames += input.timeline.counts.undecodableFrames
         counts.unplaced += input.timeline.counts.unplaced
         if onAir == index { onAir = nil }
@@ -141,18 +161,18 @@ package struct PacketSplicer: Sendable {
         newest.values.contains { arrival - $0.arrival < Self.freshness }
     }
 
-    private mutating func cut(to index: Int, at packet: EncodedPacket, _ arrival: MonotonicInstant) {
+    /// Puts the input `index` on air, beginning with `packet`. Returns the offset that is added to its times.
+    private mutating func cut(to index: Int, at packet: EncodedPacket, _ arrival: MonotonicInstant) -> Duration {
         leaving = onAir != index && isFresh(at: arrival) ? onAir : nil
         (onAir, next) = (index, nil)
         guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else {
             // Subtracts the time for which the input was read before it went on air, so that the program begins at 0.
-            inputs[index]?.shift = .zero - packet.programPts
-            return
+            return .zero - packet.programPts
         }
         let passed = newest.time + max(.zero, arrival - newest.arrival)
         let start = max(passed, ends[packet.track] ?? .distantPast)
-        inputs[index]?.shift = start - packet.programDts
         begin = start + (packet.programPts - packet.programDts)
+        return start - packet.programDts
     }
 
     /// Returns the packet with its time in the program. Nil for damaged splice information, and for audio that the

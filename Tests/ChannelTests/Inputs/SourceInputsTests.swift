@@ -13,7 +13,7 @@ import Testing
 @testable import Channel
 @testable import Program
 
-@Suite("A decoded source with backup inputs, one of several sources")
+@Suite("Backup inputs of a decoded source in a program with several sources")
 struct SourceInputsTests {
     private static let (film, live) = ("film.mp4", "srt://live:1")
     private static let format = VideoFormat(width: 320, height: 180, frameRate: FrameRate(25), color: .bt709)
@@ -140,6 +140,32 @@ struct SourceInputsTests {
             frames += try putOnAir(inputs, Self.film)
         }
         #expect(inputs.selection?.switches == 0)
+    }
+
+    @Test("A file that is read to its end before it is shown is on air until its end, and an image stays on air")
+    func short() throws {
+        for frames in [1, 2] as [Int64] {
+            media.set(Self.film, description())
+            var source = ChannelConfiguration.Source(name: "film", input: InputLocation(Self.film))
+            source.selection.unseen = .keyframes
+            let inputs = try make(source, slate: .bars)
+            defer { inputs.stop() }
+            let looks = Atomic(0)
+            inputs.spareUnless { looks.add(1, ordering: .relaxed).newValue > 0 }
+            try eventually("the file is read") { media[Self.film]?.isStarted == true }
+            for number in 0..<frames { media[Self.film]?.deliver(number) }
+            let made = inputs.state.withLock { $0.inputs[0].feed }
+            let feed = try #require(made)
+            for track in [TrackKind.video, .audio] { feed.end(track) }
+            media[Self.film]?.end()
+            try eventually("the file is on air") { inputs.choice.onAir == .source(0) && isFeed(inputs) }
+            for index in Int64(0)..<5 { _ = feed.frame(for: FrameIndex(index)) }
+            clock.set(clock.now + .seconds(10))
+            let before = looks.load(ordering: .relaxed)
+            try eventually("the inputs are checked") { looks.load(ordering: .relaxed) > before + 2 }
+            let expected: SourceSelector.OnAir = frames == 1 ? .source(0) : .slate
+            #expect(inputs.choice.onAir == expected)
+        }
     }
 
     // MARK: Live inputs
