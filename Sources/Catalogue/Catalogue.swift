@@ -89,8 +89,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
 
     /// Opens the database, and adds the recordings that changed while it was closed. Returns at once.
     package func start() {
-        let checksums = ChecksumQueue(directory: directory, channel: channel) { [weak self] name, bytes, sum in
-            self?.note(.checksum(sum, name: name, bytes: bytes))
+        let checksums = ChecksumQueue(directory: directory, channel: channel) { [weak self] name, bytes, sum, disk in
+            self?.note(.checksum(sum, name: name, bytes: bytes), of: disk)
         }
         reads.withLock { $0 = checksums }
         queue.async { self.state.withLock { self.flush(&$0) } }
@@ -116,6 +116,16 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     package func segmentDeleted(fileName: String) { note(.deleted(fileName, wallClock())) }
+
+    /// Reads the recordings of the disk that is mounted now. Returns at once.
+    package func directoryChanged() {
+        queue.async {
+            self.state.withLock { state in
+                state.checked = []
+                self.flush(&state)
+            }
+        }
+    }
 
     /// Adds an event of the channel. `text` must contain no secrets. Returns at once.
     package func noteEvent(_ kind: EventKind, _ text: String) {
@@ -187,7 +197,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         return upload != .waiting
     }
 
-    private func note(_ change: Change) {
+    /// Writes `change` as soon as possible. `disk` is the disk to which it applies; nil means the one that is mounted.
+    private func note(_ change: Change, of disk: DiskIdentity? = nil) {
         told.withLock { told in
             switch change {
             case .segment(let name, _): told.insert(name)
@@ -196,7 +207,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
             }
         }
         if case .segment(let name, _) = change { hold.renew(name) }
-        let disk = directory.disk
+        let disk = disk ?? directory.disk
         queue.async {
             self.state.withLock { state in
                 guard !state.isOver else { return }

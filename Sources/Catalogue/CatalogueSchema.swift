@@ -40,6 +40,10 @@ enum CatalogueSchema {
         migrator.registerMigration("7: files in the order of their runs") { try $0.execute(sql: runs) }
         migrator.registerMigration("8: pages of time") { try $0.execute(sql: pages) }
         migrator.registerMigration("9: ledger of uploads") { try $0.execute(sql: uploads) }
+        migrator.registerMigration("10: starts of uploaded files, scenes by time") { database in
+            try database.execute(sql: "ALTER TABLE uploads ADD COLUMN start INTEGER")
+            try database.execute(sql: "CREATE INDEX events_by_kind_and_time ON events (channel, kind, start)")
+        }
         return migrator
     }
 

@@ -314,7 +314,8 @@ extension CatalogueStore {
     }
 
     /// Stores the checksum of the file `name`, which has `bytes` bytes, in its row and in its entries of the upload
-    /// ledger. Entries from before the file's start are not changed, because they concern an earlier file of this name.
+    /// ledger. Entries of an earlier file of this name are not changed: that file had another start. The times of uploads
+    /// tell files apart only in entries of earlier versions, because the clock can have been set since the file began.
     func setChecksum(_ sha256: String, of name: String, bytes: Int64) throws(CatalogueFailure) {
         try write {
             try $0.execute(
@@ -322,7 +323,9 @@ extension CatalogueStore {
             try $0.execute(
                 sql: """
                     UPDATE uploads SET sha256 = ?1 WHERE name = ?2 AND bytes = ?3 AND sha256 IS NULL
-                        AND time >= ifnull((SELECT start FROM segments WHERE name = ?2), time)
+                        AND CASE WHEN start IS NULL
+                            THEN time >= ifnull((SELECT start FROM segments WHERE name = ?2), time)
+                            ELSE start = ifnull((SELECT start FROM segments WHERE name = ?2), start) END
                     """, arguments: [sha256, name, bytes])
         }
     }

@@ -11,8 +11,8 @@ internal import Program
 private struct RecordingPolicy {
     /// Holds the recording.
     let slot: RecordingSlot
-    /// Whether the complete setup, which includes the query for free space, must end within ``patience``. Otherwise
-    /// only the directory must answer within this time.
+    /// Whether the complete setup must end within ``patience``. Otherwise only the directory and the query for free space
+    /// must answer within this time, because the setup can delete files of a large archive.
     let limitsSetup: Bool
     /// Whether the setup asks if the remote for uploads answers.
     let asksRemote: Bool
@@ -119,6 +119,8 @@ extension Channel {
                             configuration, channel: name, patience: patience, asksRemote: asksRemote,
                             collisions: resources.collisions, logger: configuration.logger(logger))
                     }
+                // The storage guard asks the file system without a limit.
+                if !policy.limitsSetup { try place.checkDisk(within: RecordingPolicy.patience) }
                 var program = try recorded(configuration)
                 if !canWait { program.hasOutputs = false }
                 return try Recording(configuration, in: place, of: program)

@@ -35,7 +35,9 @@ package struct ChannelListening: InputOpener {
         onPlay = configuration.onPlay.map(authorization)
         do throws(OutputFailure) {
             identity = try configuration.certificate.map { (pair) throws(OutputFailure) in
-                try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
+                try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { notice in
+                    logger.log(level: notice.isError ? .error : .notice, "\(notice)")
+                }
             }
         } catch {
             throw ChannelFailure(.configuration, .useCertificate, because: error.reason, error: error)

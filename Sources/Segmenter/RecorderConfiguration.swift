@@ -82,9 +82,12 @@ package protocol RecordingObserver: AnyObject, Sendable {
     func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime)
     /// Retention deleted the finished file `fileName`.
     func segmentDeleted(fileName: String)
+    /// Another disk, which can contain other recordings, was mounted in place of the directory's disk.
+    func directoryChanged()
 }
 
 extension RecordingObserver {
     package func segmentOpened(fileName: String) {}
     package func segmentDeleted(fileName: String) {}
+    package func directoryChanged() {}
 }

@@ -239,13 +239,16 @@ extension RecorderEngine {
         environment.keyframes.requestKeyframe(at: nil)
     }
 
-    /// Closes the open file if another file system was mounted over its directory, and begins a new file at the next
+    /// Completes the files that an earlier run left open on the disk that is mounted now, and informs the observers. If
+    /// the open file is on the disk that was mounted before, closes this file, and begins a new one at the next
     /// keyframe.
     func directoryChanged() {
-        guard case .active = mode, file != nil, generation != configuration.directory.generation else { return }
-        interrupt("another file system was mounted in the place of the directory", .storage, ending: .disk)
+        if case .active = mode, file != nil, generation != configuration.directory.generation {
+            interrupt("another file system was mounted in the place of the directory", .storage, ending: .disk)
+            environment.keyframes.requestKeyframe(at: nil)
+        }
         environment.closer.retry()
-        environment.keyframes.requestKeyframe(at: nil)
+        for observer in configuration.observers { observer.directoryChanged() }
     }
 
     /// Marks `time` in the file that contains it.

@@ -119,6 +119,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
     package func segmentFinished(_ record: SegmentRecord) { wake() }
     package func segmentRecovered(fileName: String) { wake() }
     package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
+    package func directoryChanged() { wake() }
 
     /// Makes the uploader check again for files, even while it waits to retry failed files.
     private func wake() {

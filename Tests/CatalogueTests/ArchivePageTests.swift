@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Media
 import TestSupport
 import Testing
 
@@ -52,7 +53,7 @@ import Testing
             #expect(try names(first..<first + 500, third + 500..<third + 900, channel: channel) == [all[0], all[2]])
             #expect(opened == 0)
         }
-        // What follows the known files, and what precedes them, can be in another file.
+        // The media after the known files, and before them, can be in another file.
         for range in [third..<last + 500, first - 1000..<first + 500] {
             #expect(try names(range) == all)
             #expect(opened == 1)
@@ -61,7 +62,7 @@ import Testing
         // A removed file leaves a hole.
         try #require(unlink(directory.path(all[1])) == 0)
         #expect(try names(first..<third + 500) == [all[0], all[2], all[3], all[4]])
-        // Only one of a damaged file and its copy counts, which the complete list decides.
+        // If a file has a repaired copy, only the complete list decides which of the two counts.
         try directory.write([0], to: SegmentSalvage.repairedName(all[2]))
         #expect(try names(third + 500..<third + 900).contains(all[4]))
         #expect(opened == 2)
@@ -99,7 +100,7 @@ import Testing
             let page = try archive.page(0..<Int64.max, limit: limit)
             #expect(page.segments == Array(byTime.suffix(limit)) && page.gaps.count == min(2, limit))
         }
-        // The end of the range does not belong to the range. A file that ends within the range does.
+        // A file is listed if it ends within the range, and not if it begins at the end of the range.
         let first = byTime[0]
         let end = first.start + first.duration / 1_000_000
         #expect(try archive.page(end - 1..<end, limit: .max).segments.contains(first))
@@ -115,5 +116,52 @@ import Testing
         try #require(unlink(directory.path(".relay.sqlite")) == 0)
         let names = try archive.page(0..<Int64.max, limit: .max).segments.map(\.name)
         #expect(names == left.map(\.name))
+    }
+
+    /// Returns the catalogue of a program of one minute in files of two seconds, with a scene every ten seconds.
+    private func show(in directory: TemporaryDirectory, clockStep: Int64 = 0) throws -> CatalogueStore {
+        let store = try CatalogueStore(directory: directory.path)
+        for number in 0..<30 {
+            let start = ProgramInstant.zero + .seconds(2 * number)
+            let name = "test_\(number).mp4"
+            try directory.write([0], to: name)
+            let record = SegmentRecord(
+                fileName: name, channel: "test", sequence: number,
+                start: UTCTime(milliseconds: Self.epoch + start.milliseconds), programStart: start,
+                programEnd: start + .seconds(2), frames: 50, audioSamples: 96_000, bytes: 1, ending: .rotate, run: "r")
+            try store.put([CatalogueSegment(record: record)], living: ["r"])
+            guard number.isMultiple(of: 5) else { continue }
+            let scene = SceneEvent(
+                name: nil, layout: "single", sources: ["cam\(number / 5)"], frame: Int64(50 * number), run: "r",
+                transition: "cut")
+            let step = number == 25 ? clockStep : 0
+            let time = UTCTime(milliseconds: Self.epoch + start.milliseconds + step)
+            try store.put(CatalogueEvent(channel: "test", at: time, scene: scene))
+        }
+        return store
+    }
+
+    private static let epoch: Int64 = 1_795_269_790_000
+
+    @Test func `The scenes of a time are read from a part of the catalogue, unless its files leave a gap`() throws {
+        let directory = try TemporaryDirectory()
+        let store = try show(in: directory)
+        let archive = try RecordingArchive(directory.path)
+        let limits = Self.epoch + 25_000..<Self.epoch + 35_000
+        let found = try #require(archive.scenes(in: limits, of: "test"))
+        #expect(found.segments.count == 30 && found.events.compactMap { $0.scene?.sources.first }.contains("cam3"))
+        #expect(archive.scenes(in: limits, of: nil) != nil)
+        #expect(archive.scenes(in: limits, of: "other") == nil)
+        #expect(archive.scenes(in: Self.epoch - 5000..<Self.epoch + 5000, of: "test") == nil, "a file can be missing")
+        try store.remove(["test_14.mp4"])
+        #expect(archive.scenes(in: limits, of: "test") == nil, "the file can be there without a row")
+    }
+
+    @Test(arguments: [-40_000, 40_000, 3_600_000] as [Int64])
+    func `The whole catalogue is read for the scenes of a time if the clock was set then`(step: Int64) throws {
+        let directory = try TemporaryDirectory()
+        _ = try show(in: directory, clockStep: step)
+        let archive = try RecordingArchive(directory.path)
+        #expect(archive.scenes(in: Self.epoch + 45_000..<Self.epoch + 55_000, of: "test") == nil)
     }
 }

@@ -62,7 +62,7 @@ import Testing
         #expect(other.take(disk, turns))
         let done = Results()
         let queues = ["one", "two"].map { channel in
-            ChecksumQueue(directory: directory, channel: channel, turns: turns) { name, _, _ in done.append(name) }
+            ChecksumQueue(directory: directory, channel: channel, turns: turns) { name, _, _, _ in done.append(name) }
         }
         queues[0].add(Array(names[..<3]))
         queues[1].add(Array(names[3...]))
@@ -85,7 +85,7 @@ import Testing
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)
         try FileManager.default.removeItem(atPath: place.path)
-        var queue: ChecksumQueue? = ChecksumQueue(directory: directory, channel: "one") { _, _, _ in }
+        var queue: ChecksumQueue? = ChecksumQueue(directory: directory, channel: "one") { _, _, _, _ in }
         let freed = Freed(queue: queue)
         queue?.add(["a.mp4"])
         queue = nil
@@ -99,12 +99,12 @@ import Testing
         let disk = try #require(FileStatus(place.path)).device
         let (turns, other) = (DiskTurns(), Reader())
         #expect(other.take(disk, turns))
-        var queue: ChecksumQueue? = ChecksumQueue(directory: directory, channel: "one", turns: turns) { _, _, _ in }
+        var queue: ChecksumQueue? = ChecksumQueue(directory: directory, channel: "one", turns: turns) { _, _, _, _ in }
         queue?.add(["a.mp4"])
         try eventually("it waits") { turns.readers(of: disk) == 2 }
         queue = nil
         try eventually("it is freed") { turns.readers(of: disk) == 1 }
-        let stopped = ChecksumQueue(directory: directory, channel: "two", turns: turns) { _, _, _ in }
+        let stopped = ChecksumQueue(directory: directory, channel: "two", turns: turns) { _, _, _, _ in }
         stopped.add(["b.mp4"])
         try eventually("it waits") { turns.readers(of: disk) == 2 }
         stopped.stop()

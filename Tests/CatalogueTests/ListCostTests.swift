@@ -35,6 +35,49 @@ import Testing
     }
 
     @Test(arguments: [10, 1000, 50_000])
+    func `Reading the scenes of a short time takes bounded work, however many files and scenes there are`(
+        files: Int
+    ) throws {
+        let store = try Cost.store(files: files)
+        try store.write { database in
+            try database.execute(sql: "UPDATE segments SET duration = \(2 * Cost.second)")
+            // Each file begins with a scene. There are as many events of another kind.
+            try database.execute(
+                sql: """
+                    INSERT INTO events (channel, start, kind, text)
+                    SELECT channel, start, 'scene', '{"details":[],"frame":' || (50 * sequence) || ',"layout":"single",'
+                        || '"run":"r","sources":["cam' || (sequence % 2) || '"],"transition":"cut"}' FROM segments;
+                    INSERT INTO events (channel, start, kind, text) SELECT channel, start, 'input', '' FROM segments
+                    """)
+        }
+        let directory = try TemporaryDirectory()
+        let first = files / 2
+        // The files of a minute before and after are read as well.
+        for number in max(0, first - 32)..<min(files, first + 35) { try directory.write([0], to: Cost.name(number)) }
+        let archive = try RecordingArchive(directory.path)
+        let counter = try StepCounter(store)
+        let start = Cost.epoch + 2000 * Int64(first)
+        for channel in ["test", "test-cam", nil] {
+            var found: RecordingArchive.Contents?
+            try Cost.expect("the scenes", files, counter) {
+                found = try archive.scenes(in: start + 1000..<start + 5000, of: channel, in: store)
+            }
+            // There is no recording of the source, so the complete catalogue must be read.
+            guard channel != "test-cam" else {
+                #expect(found == nil)
+                continue
+            }
+            let contents = try #require(found)
+            let names = contents.segments.map(\.name)
+            #expect((first..<first + 3).allSatisfy { names.contains(Cost.name($0)) } && names.count <= 64)
+            let frames = contents.events.compactMap { $0.scene?.frame }
+            #expect(Set(50 * Int64(first)...50 * Int64(first) + 100).intersection(frames).count == 3)
+            #expect(frames == frames.sorted() && frames.count <= 65)
+        }
+        try counter.stop(store)
+    }
+
+    @Test(arguments: [10, 1000, 50_000])
     func `Reading a page of the upload ledger takes bounded work, however many entries it has`(entries: Int) throws {
         let store = try CatalogueStore()
         try store.write { database in

@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: [1000, 50_000])
-    func `Each file of a rebuilding takes as many steps in a large catalogue as in a small one`(files: Int) throws {
+    func `Rebuilding takes as many steps for each file in a large catalogue as in a small one`(files: Int) throws {
         let (few, many) = (try Self.work(files: 100), try Self.work(files: files))
         #expect(many.adding <= Self.tolerance * few.adding, "\(few), then \(many)")
         #expect(many.findingGaps <= Self.tolerance * few.findingGaps, "\(few), then \(many)")

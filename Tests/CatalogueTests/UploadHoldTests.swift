@@ -40,7 +40,7 @@ import Testing
         #expect(names.allSatisfy(catalogue.needsUpload))
     }
 
-    @Test func `A state that this run recorded counts more than the database's, until a new file has the name`() throws
+    @Test func `An upload state that this run recorded replaces the database's, until a new file has the name`() throws
     {
         let hold = UploadHold(directory: try .prepare(directory.path), channel: "test")
         #expect(!hold.isLoaded && hold.known.isEmpty)
@@ -58,7 +58,7 @@ import Testing
         #expect(hold.known == ["b": .waiting, "c": .waiting] && hold.state(of: "b") == .waiting)
     }
 
-    @Test func `What waits is read from the database once, and only for the channel that owns the files`() throws {
+    @Test func `Upload states are read from the database once, and only those of the channel's own files`() throws {
         let target = try RecordDirectory.prepare(directory.path)
         let hold = UploadHold(directory: target, channel: "test")
         hold.loadOnce()

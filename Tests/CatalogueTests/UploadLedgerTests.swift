@@ -24,10 +24,10 @@ struct UploadLedgerTests {
             channel: channel, name: name, bytes: 1000, sha256: sha256, place: "archive:bucket/\(name)", time: time)
     }
 
-    private func file(_ name: String) -> CatalogueSegment {
+    private func file(_ name: String, from start: Int64 = start) -> CatalogueSegment {
         CatalogueSegment(
             record: SegmentRecord(
-                fileName: name, channel: "test", sequence: 1, start: UTCTime(milliseconds: Self.start),
+                fileName: name, channel: "test", sequence: 1, start: UTCTime(milliseconds: start),
                 programStart: 0, programEnd: 2_000_000_000, frames: 50, audioSamples: 96_000, bytes: 1000,
                 ending: .rotate, run: "run"))
     }
@@ -60,6 +60,28 @@ struct UploadLedgerTests {
         try store.noteUploaded(entry("a.mp4", at: Self.start + 1))
         try store.setChecksum(Self.sum, of: "a.mp4", bytes: 1000)
         #expect(try newest().map(\.sha256) == [Self.sum, nil])
+    }
+
+    @Test("An upload after the clock was set back gets the checksum of its file, and not that of an earlier one")
+    func checksumAndClock() throws {
+        let (hour, other) = (Int64(3_600_000), String(repeating: "cd", count: 32))
+        // The clock is an hour ahead when the first file is recorded and uploaded, and is right from then on.
+        let first = file("a.mp4", from: Self.start + hour)
+        try store.put([first], living: [])
+        try store.noteUploaded(UploadEntry(first, to: "a:1", at: UTCTime(milliseconds: Self.start)))
+        try store.setChecksum(Self.sum, of: "a.mp4", bytes: 1000)
+        #expect(try newest().map(\.sha256) == [Self.sum])
+        // The checksum of this upload is never computed: another file gets the name first.
+        let second = file("a.mp4", from: Self.start + 2 * hour)
+        try store.put([second], living: [])
+        try store.noteUploaded(UploadEntry(second, to: "a:2", at: UTCTime(milliseconds: Self.start + 3 * hour)))
+        let third = file("a.mp4", from: Self.start + 1)
+        try store.put([third], living: [])
+        try store.setChecksum(other, of: "a.mp4", bytes: 1000)
+        try store.noteUploaded(UploadEntry(second, to: "a:3", at: UTCTime(milliseconds: Self.start + 4 * hour)))
+        try store.noteUploaded(UploadEntry(third, to: "a:4", at: UTCTime(milliseconds: Self.start)))
+        let found = Dictionary(uniqueKeysWithValues: try newest().map { ($0.place, $0.sha256) })
+        #expect(found == ["a:1": Self.sum, "a:2": nil, "a:3": nil, "a:4": other])
     }
 
     @Test("A checksum that is computed when the row of the file is gone is stored in the ledger")
@@ -110,7 +132,7 @@ struct UploadLedgerTests {
             try store.noteUploaded(entry("\(number).mp4", at: Int64(time)), keeping: 3)
         }
         #expect(try newest().map(\.name) == ["4.mp4", "3.mp4", "2.mp4"])
-        // A lower limit removes several at once.
+        // If the limit becomes lower, several entries are removed at once.
         try store.noteUploaded(entry("5.mp4", at: 1), keeping: 2)
         #expect(try newest().map(\.name) == ["4.mp4", "5.mp4"])
     }

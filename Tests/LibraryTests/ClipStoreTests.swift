@@ -2,6 +2,7 @@
 
 import Archive
 import Dispatch
+import Glibc
 import Media
 import RecordingSamples
 import Synchronization
@@ -29,7 +30,7 @@ struct ClipStoreTests {
         show.stop()
         try place.write(SampleRecording(seconds: 40).closed, to: SampleRecording.name)
         #expect(try book.stop("x", at: 38, newest: 41)?.frames == 50)
-        // The file has been read by now, and the other clips have ended at its end.
+        // The first stop has made the store read the file, so the other clips end at the file's end for now.
         #expect(try book.clip("y").frames == 100)
         #expect(try book.stop("y", at: nil, newest: 39)?.frames == 75)
         #expect(try book.stop("y", at: 37, newest: 42)?.frames == 75)
@@ -142,6 +143,30 @@ struct ClipStoreTests {
         _ = try ChannelLedger(directory: try .prepare(place.path("new")), channel: "test").note([row], removing: [])
         #expect(try book.list().map(\.id) == ["old", "x"])
         #expect(try book.stop("x", at: 5, newest: 6)?.frames == 25)
+    }
+
+    @Test("The clips of a disk that is mounted over the empty directory are read, and a removed clip does not return")
+    func mountedLate() throws {
+        let (disk, path) = (place.path("disk"), place.path("mount"))
+        let book = ClipStore(ChannelArchive(path, channel: "test"), of: show.source)
+        let rows = ["old", "gone"].map { id in
+            CatalogueClip(
+                .init(id: id, run: "old", first: 0, end: 5, isComplete: true), channel: "test", rate: FrameRate(25),
+                start: 1_700_000_000_000, name: nil)
+        }
+        _ = try ChannelLedger(directory: try .prepare(disk), channel: "test").note(rows, removing: [])
+        _ = try RecordDirectory.prepare(path)
+        show.record(6)
+        _ = try book.start(ClipStart(id: "x", at: 4))
+        #expect(try book.list().map(\.id) == ["x"])
+        try #require(rename(path, place.path("empty")) == 0 && rename(disk, path) == 0)
+        #expect(Set(try book.list().map(\.id)) == ["old", "gone", "x"])
+        try book.remove("gone")
+        #expect(Set(try book.list().map(\.id)) == ["old", "x"])
+        try #require(rename(path, disk) == 0 && rename(place.path("empty"), path) == 0)
+        #expect(try book.list().count == 2)
+        try #require(rename(path, place.path("empty")) == 0 && rename(disk, path) == 0)
+        #expect(Set(try book.list().map(\.id)) == ["old", "x"])
     }
 
     @Test("A new clip with the ID of a removed clip without files is not reported as gone")

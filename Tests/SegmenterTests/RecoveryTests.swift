@@ -12,11 +12,11 @@ import Testing
 
 @Suite struct RecoveryTests {
     private static let rate = FrameRate(25)
-    private static let partName = "test_20261121T140310.123Z_000001.mp4.part"
+    static let partName = "test_20261121T140310.123Z_000001.mp4.part"
 
     /// A closed file of four seconds, and the same file while it was open. The closed file is marked as recovered; this
     /// is its only difference from a regularly closed file.
-    private static func sample() throws -> (closed: [UInt8], open: [UInt8]) {
+    static func sample() throws -> (closed: [UInt8], open: [UInt8]) {
         let directory = try TemporaryDirectory()
         let recording = try Recording(
             description(rate: rate), length: .duration(.seconds(3600)), directory: directory)
@@ -135,7 +135,7 @@ import Testing
         let starts = Self.fragments(open)
         for damaged in 1..<starts.count - 1 {
             var bytes = open
-            // Zeros in the second half of a header, as from a lost sector.
+            // The second half of the fragment's header is zero, as after the loss of a sector.
             for index in starts[damaged] + 16..<starts[damaged] + 60 { bytes[index] = 0 }
             let (outcome, directory) = try recover(bytes)
             guard case .completed(let name, let frames, let dropped) = outcome else {

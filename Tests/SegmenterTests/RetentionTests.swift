@@ -76,6 +76,27 @@ private final class OneDeletion: RetentionVeto {
     func mayDelete(_ fileName: String) -> Bool { upload.deleted.withLock { $0.isEmpty } }
 }
 
+/// Mounts another disk in place of the directory when retention asks about a file for the first time.
+private final class Exchange: RetentionVeto {
+    private let path: String
+    private let isDone = Mutex(false)
+    private let isSuccessful = Mutex(false)
+    init(at path: String) { self.path = path }
+
+    var hasSucceeded: Bool { isSuccessful.withLock { $0 } }
+
+    func mayDelete(_ fileName: String) -> Bool {
+        let wasDone = isDone.withLock { isDone in
+            defer { isDone = true }
+            return isDone
+        }
+        guard !wasDone else { return true }
+        let isExchanged = rename(path, "\(path).first") == 0 && rename("\(path).second", path) == 0
+        isSuccessful.withLock { $0 = isExchanged }
+        return true
+    }
+}
+
 @Suite struct RetentionTests {
     private static let rate = FrameRate(25)
     private static let now = UTCTime.now
@@ -122,7 +143,7 @@ private final class OneDeletion: RetentionVeto {
             logger: logger.logger)
     }
 
-    // A look reads the attributes of only some files again, so a deletion can be planned with outdated attributes.
+    // A check reads the attributes of only some files again, so a deletion can be planned with outdated attributes.
     @Test func `A file that was replaced since its age was read is not deleted`() throws {
         let all = files
         let retention = try make(.init(maximumAge: .seconds(3 * 3600)), vetoes: [Replacement(in: temporary.path)])
@@ -139,6 +160,23 @@ private final class OneDeletion: RetentionVeto {
         #expect(retention.status.deletedFiles == 1 && retention.status.heldFiles == 2)
     }
 
+    // The answers of the vetoes are for the disk that was mounted before, so they do not count.
+    @Test func `A disk that is mounted while retention decides loses no file, even if its files have the same names`()
+        throws
+    {
+        let (all, manager) = (files, FileManager.default)
+        let exchange = Exchange(at: temporary.path)
+        let retention = try make(.init(maximumAge: .seconds(3 * 3600)), vetoes: [exchange])
+        try manager.copyItem(atPath: temporary.path, toPath: "\(temporary.path).second")
+        defer { for name in ["first", "second"] { try? manager.removeItem(atPath: "\(temporary.path).\(name)") } }
+        for (index, name) in all.enumerated() { try age("\(temporary.path).second/\(name)", hours: 5 - index) }
+        for name in temporary.all where name.hasPrefix(".relay-archive-") {
+            try manager.removeItem(atPath: "\(temporary.path).second/\(name)")
+        }
+        retention.check()
+        #expect(exchange.hasSucceeded && files == all && retention.status.deletedFiles == 0)
+    }
+
     @Test func `Retention deletes, reports and counts old files`() throws {
         let (log, all) = (CollectedLog(from: .info), files)
         #expect(all.count == 5)
@@ -151,7 +189,7 @@ private final class OneDeletion: RetentionVeto {
         let status = retention.status
         #expect(status.files == 3 && status.deletedFiles == 2 && status.heldFiles == 1)
         #expect(status.deletedBytes == retention.balance.deletedBytes && status.deletedBytes > 1000)
-        // The upload is done, so the file is deleted at the next look at the directory.
+        // The upload is done, so the next check deletes the file.
         upload.waiting.withLock { $0 = [] }
         retention.check()
         #expect(files.count == 3)
@@ -239,8 +277,8 @@ private final class OneDeletion: RetentionVeto {
         disk.free.withLock { $0 = 200_000 - Int64(sizes[2]) }
         retention.makeRoom(for: budget)
         let left = retention.room
-        // Two are older than four hours, and one is deleted for free space; more follow only when the effect is
-        // measured.
+        // Two files are deleted because they are older than four hours, and one to free space. No more are deleted
+        // before the free space is measured again.
         #expect(files.count == 2)
         #expect(left == sizes[3...].reduce(0) { $0 + Int64($1) })
         #expect(retention.status.deletedFiles == 3)

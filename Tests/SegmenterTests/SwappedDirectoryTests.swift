@@ -2,6 +2,7 @@
 
 import Foundation
 import Media
+import Synchronization
 import TestSupport
 import Testing
 
@@ -66,4 +67,39 @@ struct SwappedDirectoryTests {
         #expect(status.segmentsFinished == 2 && status.gapCount == 1)
         #expect(status.framesWritten + status.gapFrames == 225 && (1...25).contains(status.gapFrames))
     }
+
+    @Test("Files that a crash left open on a disk that is mounted late are completed before a file is open there")
+    func completesLate() throws {
+        try mount("disk")
+        let open = RecoveryTests.partName
+        let closed = String(open.dropLast(5))
+        try temporary.write(RecoveryTests.sample().open, to: "disk/\(open)")
+        try mount("empty")
+        let directory = try RecordDirectory.prepare(path)
+        let witness = ChangeWitness()
+        var configuration = RecorderConfiguration(
+            directory: directory, channel: "test", length: .duration(.seconds(60)),
+            programStart: UTCTime(milliseconds: 1_795_269_790_123))
+        configuration.observers = [witness]
+        let recorder = Recorder(
+            configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
+            logger: quiet)
+        try mount("disk")
+        try directory.checkMount()
+        recorder.directoryChanged()
+        recorder.waitUntilIdle()
+        recorder.waitForCloser()
+        #expect(names("disk") == [closed] && witness.recovered.withLock { $0 } == [closed])
+        #expect(witness.changes.withLock { $0 } == 1)
+    }
+}
+
+/// Records which files were completed, and how often another disk was mounted.
+private final class ChangeWitness: RecordingObserver {
+    let recovered = Mutex<[String]>([])
+    let changes = Mutex(0)
+    func segmentFinished(_ record: SegmentRecord) {}
+    func segmentRecovered(fileName: String) { recovered.withLock { $0.append(fileName) } }
+    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
+    func directoryChanged() { changes.withLock { $0 += 1 } }
 }

@@ -28,18 +28,22 @@ package struct MountMemory: Sendable {
 
     private static let mostBytes = 8192
     private let directory: String?
+    /// Tells where file systems are mounted.
+    let mounts: MountView
 
     /// Creates a memory in `directory`, which is created if it is missing. If `directory` is nil, nothing is
-    /// remembered.
-    package init(directory: String? = nil) { self.directory = directory }
+    /// remembered. `mounts` tells where file systems are mounted.
+    package init(directory: String? = nil, mounts: MountView = .system) {
+        (self.directory, self.mounts) = (directory, mounts)
+    }
 
     /// Throws if the record directory `path` must be on a disk, according to `rule` or the memory, and the disk is not
     /// mounted.
     package func checkMount(of path: String, _ rule: MountRule) throws(FileFailure) {
         guard rule != .ignored else { return }
         let entry = recall(path)
-        if let entry, !MountPoint.isMounted(entry.mountPoint) { throw FileFailure.notMounted(path, entry.mountPoint) }
-        if entry == nil, rule == .required, MountPoint.of(path) == MountPoint.root {
+        if let entry, !mounts.isMounted(entry.mountPoint) { throw FileFailure.notMounted(path, entry.mountPoint) }
+        if entry == nil, rule == .required, mounts.point(path) == MountPoint.root {
             throw FileFailure.notMounted(path, nil)
         }
     }

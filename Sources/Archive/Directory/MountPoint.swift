@@ -52,6 +52,23 @@ enum MountPoint {
     }
 }
 
+/// Where file systems are mounted, as the operating system or a test tells it. All calls block on the disk.
+package struct MountView: Sendable {
+    /// Returns the mount point of the file system of a path, or of its longest existing part.
+    let point: @Sendable (String) -> String
+    /// Whether a file system is mounted at a path.
+    let isMounted: @Sendable (String) -> Bool
+
+    /// The answers of the operating system.
+    package static let system = MountView(point: MountPoint.of, isMounted: MountPoint.isMounted)
+
+    package init(
+        point: @escaping @Sendable (String) -> String, isMounted: @escaping @Sendable (String) -> Bool
+    ) {
+        (self.point, self.isMounted) = (point, isMounted)
+    }
+}
+
 /// Identifies a file system. A disk that replaces another one can have the same device number, but not the same
 /// identifier (if the file system has an identifier).
 struct FileSystemNumber: Hashable, Sendable {

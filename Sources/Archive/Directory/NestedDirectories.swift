@@ -35,8 +35,8 @@ extension RecordDirectory {
     }
 
     /// Returns the absolute path of `path` without symbolic links, `.` and `..`. The part that does not exist yet is
-    /// taken as it is written.
-    private static func real(_ path: String) -> String {
+    /// taken as it is written. Blocks on the disk.
+    package static func real(_ path: String) -> String {
         var place = path.hasPrefix("/") ? path : "./\(path)"
         var missing: [Substring] = []
         while true {

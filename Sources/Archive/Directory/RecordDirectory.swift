@@ -81,15 +81,17 @@ package struct RecordDirectory: Sendable {
 
     /// Whether the disk on which the directory must be is mounted.
     private var isDiskMounted: Bool {
-        place.now.mountPoint.map(MountPoint.isMounted) ?? (MountPoint.of(path) != MountPoint.root)
+        place.now.mountPoint.map(mounts.isMounted) ?? (mounts.point(path) != MountPoint.root)
     }
+
+    private var mounts: MountView { memory?.mounts ?? .system }
 
     /// Prepares the directory on the file system that is mounted now.
     private func adopt() throws(FileFailure) {
         try Self.create(path)
         let fileSystem = try FileSystemNumber(of: path)
         try proveWritable(bytes: 0)
-        let (mark, mountPoint) = (findMark(), MountPoint.of(path))
+        let (mark, mountPoint) = (findMark(), mounts.point(path))
         noteTemplate()
         place.adopt(fileSystem, mark: mark, mountPoint: mountPoint, notedTemplates: Self.notedTemplates(in: path))
         if let mark, mountPoint != MountPoint.root {
@@ -145,7 +147,7 @@ package struct RecordDirectory: Sendable {
         guard memory != nil else { throw otherFileSystem }
         if let found, hasMark == true {
             let noted = Self.notedTemplates(in: path)
-            return place.adopt(found, mark: known.mark, mountPoint: MountPoint.of(path), notedTemplates: noted)
+            return place.adopt(found, mark: known.mark, mountPoint: mounts.point(path), notedTemplates: noted)
         }
         guard isDiskMounted else { throw FileFailure.notMounted(path, known.mountPoint) }
         // If the directory was removed, it is created again on another disk, but not on the same disk.

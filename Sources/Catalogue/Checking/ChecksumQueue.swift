@@ -11,7 +11,8 @@ final class ChecksumQueue: Sendable {
         /// The names of the files whose checksums are not computed yet. The next file is the last one of the list.
         var waiting: [String] = []
         var names: Set<String> = []
-        var current: (name: String, sum: Checksum)?
+        /// The file that is being read, and the disk that was mounted before the file was opened.
+        var current: (name: String, disk: DiskIdentity, sum: Checksum)?
         var isScheduled = false
         /// The device number of the disk for which the queue has its turn, or waits for it; nil if it does neither.
         var disk: UInt64?
@@ -26,15 +27,15 @@ final class ChecksumQueue: Sendable {
     private let directory: RecordDirectory
     private let turns: DiskTurns
     private let queue: DispatchQueue
-    private let done: @Sendable (_ name: String, _ bytes: Int64, _ sha256: String) -> Void
+    private let done: @Sendable (_ name: String, _ bytes: Int64, _ sha256: String, _ disk: DiskIdentity) -> Void
     private let isStopped = Atomic(false)
     // Only `queue` locks this mutex, so no other thread ever waits for it, even if the disk hangs.
     private let work = Mutex(Work())
 
-    /// A queue for files of `directory`, which passes each result to `done`.
+    /// A queue for files of `directory`, which passes each result to `done` with the disk to which it applies.
     init(
         directory: RecordDirectory, channel: String, turns: DiskTurns = .shared,
-        done: @escaping @Sendable (_ name: String, _ bytes: Int64, _ sha256: String) -> Void
+        done: @escaping @Sendable (_ name: String, _ bytes: Int64, _ sha256: String, _ disk: DiskIdentity) -> Void
     ) {
         self.directory = directory
         self.turns = turns
@@ -83,6 +84,8 @@ final class ChecksumQueue: Sendable {
                 endTurn(&work)
                 return work.waiting.isEmpty ? nil : Self.absence
             }
+            // A file of this name on another disk can have other bytes.
+            if let current = work.current, current.disk != directory.disk { letGo(&work) }
             // Without its turn, this queue reads nothing. `DiskTurns` wakes it when its turn comes.
             guard hasTurn(&work) else { return nil }
             advance(&work)
@@ -125,16 +128,18 @@ final class ChecksumQueue: Sendable {
     private func advance(_ work: inout Work) {
         if work.current == nil, let name = work.waiting.popLast() {
             work.names.remove(name)
-            work.current = (try? Checksum("\(directory.path)/\(name)")).map { (name, $0) }
+            // A checksum of a file of another disk, which is mounted just now, is told of the earlier disk, and so dropped.
+            let disk = directory.disk
+            work.current = (try? Checksum("\(directory.path)/\(name)")).map { (name, disk, $0) }
         }
-        guard let (name, unfinished) = work.current else { return }
+        guard let (name, disk, unfinished) = work.current else { return }
         var sum = unfinished
         work.current = nil
         guard let hasMore = try? sum.step() else { return }
         if hasMore {
-            work.current = (name, sum)
+            work.current = (name, disk, sum)
         } else {
-            done(name, sum.bytes, sum.finish())
+            done(name, sum.bytes, sum.finish(), disk)
         }
     }
 }

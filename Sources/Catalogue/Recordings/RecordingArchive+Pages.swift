@@ -77,7 +77,7 @@ extension RecordingArchive {
     }
 
     /// Whether `files`, which are sorted by time, leave no hole in `range` that is longer than a frame.
-    private static func fill(_ range: Range<Int64>, _ files: some Sequence<CatalogueSegment>) -> Bool {
+    static func fill(_ range: Range<Int64>, _ files: some Sequence<CatalogueSegment>) -> Bool {
         var (reached, tolerance) = (range.lowerBound, Int64(0))
         for file in files {
             guard file.start <= reached + tolerance else { return false }
@@ -87,7 +87,7 @@ extension RecordingArchive {
     }
 
     /// Whether the file is a salvaged copy, or has one.
-    private func isSalvaged(_ file: CatalogueSegment) -> Bool {
+    func isSalvaged(_ file: CatalogueSegment) -> Bool {
         file.name.hasSuffix(SegmentSalvage.repairedSuffix) || exists(SegmentSalvage.repairedName(file.name))
     }
 
@@ -96,7 +96,7 @@ extension RecordingArchive {
 
     /// Returns the newest `limit` files of `channel` that exist. Files that someone removed do not count towards the
     /// limit.
-    private func newestPresent(
+    func newestPresent(
         of channel: String, in range: Range<Int64>, limit: Int, _ database: Database
     ) throws -> [CatalogueSegment] {
         var (count, known) = (limit, -1)

@@ -3,13 +3,18 @@
 internal import GRDB
 
 /// Writes an entry of the upload ledger with GRDB.
-private struct UploadRow: Encodable, PersistableRecord {
+private struct UploadRow: PersistableRecord {
     static let databaseTableName = "uploads"
 
-    var entry: UploadEntry
+    let entry: UploadEntry
 
     init(_ entry: UploadEntry) { self.entry = entry }
-    func encode(to encoder: any Encoder) throws { try entry.encode(to: encoder) }
+
+    func encode(to container: inout PersistenceContainer) {
+        (container["channel"], container["name"], container["bytes"]) = (entry.channel, entry.name, entry.bytes)
+        (container["sha256"], container["place"], container["time"]) = (entry.sha256, entry.place, entry.time)
+        container["start"] = entry.start
+    }
 }
 
 extension UploadEntry {
@@ -18,9 +23,10 @@ extension UploadEntry {
         let cells = Cells(row: row)
         guard let channel = cells.text("channel"), let name = cells.path("name"),
             let bytes = cells.integer("bytes", in: Cells.count), let sha256 = cells.optional("sha256", cells.checksum),
-            let place = cells.text("place"), let time = cells.integer("time", in: Cells.wallClock)
+            let place = cells.text("place"), let time = cells.integer("time", in: Cells.wallClock),
+            let start = cells.optional("start", in: Cells.wallClock)
         else { return nil }
-        self.init(channel: channel, name: name, bytes: bytes, sha256: sha256, place: place, time: time)
+        self.init(channel: channel, name: name, bytes: bytes, sha256: sha256, place: place, time: time, start: start)
     }
 }
 
@@ -42,8 +48,9 @@ extension CatalogueStore {
             var entry = entry
             if entry.sha256 == nil {
                 entry.sha256 = try String.fetchOne(
-                    database, sql: "SELECT sha256 FROM segments WHERE name = ? AND bytes = ?",
-                    arguments: [entry.name, entry.bytes])
+                    database,
+                    sql: "SELECT sha256 FROM segments WHERE name = ?1 AND bytes = ?2 AND start = ifnull(?3, start)",
+                    arguments: [entry.name, entry.bytes, entry.start])
             }
             // Pages of the ledger are requested by time, so no two entries of a channel may have the same time. The
             // entry gets the next time, in milliseconds, that no other entry has.

@@ -18,16 +18,23 @@ package struct UploadEntry: Sendable, Codable, Equatable {
     package var place: String
     /// When the upload was complete: milliseconds since 1970-01-01T00:00:00Z. Each entry of a channel has its own time.
     package var time: Int64
+    /// When the file began, by which files of the same name are told apart: milliseconds since 1970-01-01T00:00:00Z; nil
+    /// in an entry of an earlier version.
+    var start: Int64?
+
+    private enum CodingKeys: String, CodingKey { case channel, name, bytes, sha256, place, time }
 
     /// The upload of `segment` to `place`, complete at `time`.
     package init(_ segment: CatalogueSegment, to place: String, at time: UTCTime) {
         self.init(
             channel: segment.channel, name: segment.name, bytes: segment.bytes, sha256: segment.sha256, place: place,
-            time: time.milliseconds)
+            time: time.milliseconds, start: segment.start)
     }
 
-    init(channel: String, name: String, bytes: Int64, sha256: String?, place: String, time: Int64) {
+    init(
+        channel: String, name: String, bytes: Int64, sha256: String?, place: String, time: Int64, start: Int64? = nil
+    ) {
         (self.channel, self.name, self.bytes) = (channel, name, bytes)
-        (self.sha256, self.place, self.time) = (sha256, place, time)
+        (self.sha256, self.place, self.time, self.start) = (sha256, place, time, start)
     }
 }

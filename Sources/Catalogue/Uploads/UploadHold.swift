@@ -123,13 +123,16 @@ final class UploadHold: Sendable {
 
     /// Reads the database if that was not done yet. Several threads can call it at once.
     func loadOnce() {
-        let isDue = state.withLock { state in
+        let (isDue, generation) = state.withLock { state in
             state.follow(directory)
-            return state.loaded == nil && state.retryAt.map { $0 <= .now } ?? true
+            return (state.loaded == nil && state.retryAt.map { $0 <= .now } ?? true, state.generation)
         }
         guard isDue else { return }
         let found = read()
         state.withLock { state in
+            // If another disk was mounted meanwhile, its database is read at the next call.
+            state.follow(directory)
+            guard state.generation == generation else { return }
             state.retryAt = .now + Self.retryInterval
             guard state.loaded == nil, let found else { return }
             if found.isWhole {

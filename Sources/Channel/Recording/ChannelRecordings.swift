@@ -19,11 +19,14 @@ package final class ChannelRecordings: Sendable {
     package let second: RecordingSlot
     /// The second directory that was configured last; nil without a second directory.
     private let directory = Mutex<String?>(nil)
+    /// The group that is left when all work in the second directory is done.
+    private let secondWork = DispatchGroup()
 
-    /// Creates the recordings of the packets of `hub`. `group` is left when all work that the recordings began is done.
+    /// Creates the recordings of the packets of `hub`. `group` is left when all work that the recording in the record
+    /// directory began is done.
     package init(hub: PacketStream, group: DispatchGroup) {
         first = RecordingSlot(hub: hub, group: group)
-        second = RecordingSlot(hub: hub, group: group)
+        second = RecordingSlot(hub: hub, group: secondWork)
     }
 
     /// The current or prepared recordings; empty while nothing is recorded.
@@ -59,6 +62,14 @@ package final class ChannelRecordings: Sendable {
     func finish() {
         first.finish()
         second.finish()
+    }
+
+    /// Waits until `deadline` for the work in the second directory to end. Returns whether it has ended.
+    func waitForSecond(until deadline: DispatchTime) -> Bool { secondWork.wait(timeout: deadline) == .success }
+
+    /// Asks from now on whether the disk of the second directory answers; nil if no second directory is configured.
+    func secondDisk(_ clock: any MonotonicClock) -> DiskPulse? {
+        directory.withLock { $0 }.map { DiskPulse(of: $0, clock: clock) }
     }
 
     /// Blocks while the queue of any recorder is more than half full, or holds more than half a second of media. Used

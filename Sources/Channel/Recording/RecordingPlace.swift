@@ -19,9 +19,9 @@ struct RecordingPlace: Sendable {
     private let logger: Logger
 
     /// Prepares the directory. If `asksRemote` is set and a remote is configured, asks rclone whether the remote
-    /// answers. A second directory must not be the first one, or in it, or around it, which `collisions` finds out
-    /// first. Blocks for up to 3 s, and in addition until the file system answers, for which it waits at most
-    /// `patience`. Throws ``ChannelFailure``.
+    /// answers. First, `collisions` checks that a second directory is not the first one, or in it, or around it. Blocks
+    /// for up to 3 s, and in addition until the file system answers, for which it waits at most `patience`. Throws
+    /// ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
         asksRemote: Bool = true, collisions: CollisionCheck = CollisionCheck(), logger: Logger
@@ -106,6 +106,26 @@ struct RecordingPlace: Sendable {
             throw ChannelFailure(
                 .cannotRecord, .record(path),
                 saying: "Recording is not possible: the file system of \(path) does not answer. Check the disk.")
+        }
+    }
+
+    /// Throws if the file system does not answer `question` within `patience`. The place can have been prepared hours ago,
+    /// before an input answered, and the disk can hang since then. The question itself has no answer to return; by default,
+    /// it is about the mounted disk and its free space. If it hangs, its thread remains blocked.
+    func checkDisk(
+        within patience: Duration,
+        asking question: @escaping @Sendable (RecordDirectory) -> Void = { directory in
+            _ = try? directory.checkMount()
+            _ = try? SystemFreeSpace().space(at: directory.path)
+        }
+    ) throws(ChannelFailure) {
+        let answer = Answer.of("relay.prepare", within: patience) { [directory] in
+            question(directory)
+            return true
+        }
+        guard answer != nil else {
+            throw ChannelFailure(
+                .cannotRecord, .record(directory.path), because: "its file system does not answer")
         }
     }
 

@@ -169,13 +169,17 @@ extension ClipStore {
         state.withLock { ($0.gone, $0.lookedForFiles) = (Set(gone.map(\.id)), .now) }
     }
 
-    /// Reads the catalogue's clips, once.
+    /// Reads the catalogue's clips once from each directory at the archive's path: a disk can be mounted over the empty
+    /// directory that was there at the start.
     func load() throws(Refusal) {
-        guard !state.withLock({ $0.isLoaded }), let directory = try archive.directory() else { return }
+        guard let identity = FileIdentity(archive.path), !state.withLock({ $0.loaded.contains(identity) }),
+            let directory = try archive.directory()
+        else { return }
         let rows = try archive.telling { try archive.ledger(directory).clips() }
+        // If another disk was mounted meanwhile, it is not known from which disk the rows are.
+        guard FileIdentity(archive.path) == identity else { return }
         state.withLock { state in
-            guard !state.isLoaded else { return }
-            state.isLoaded = true
+            guard state.loaded.insert(identity).inserted else { return }
             // A clip may have begun before the directory existed, and is newer than its row.
             let stored = rows.filter { state.facts[$0.id] == nil }
             state.machine.add(stored.map(\.clip))
@@ -205,7 +209,8 @@ extension ClipStore {
     struct State {
         var machine = ClipMachine()
         var facts: [String: Facts] = [:]
-        var isLoaded = false
+        /// The directories from which clips were read.
+        var loaded: Set<FileIdentity> = []
         /// Clips whose files are all deleted. `lookedForFiles` is the time of the last check.
         var gone: Set<String> = []
         var lookedForFiles: ContinuousClock.Instant?

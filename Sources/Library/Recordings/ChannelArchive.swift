@@ -53,6 +53,7 @@ package final class ChannelArchive: Sendable {
     /// The rules by which the channel's files are deleted; nil if retention deletes nothing.
     let rules: RetentionRules?
     let logger: Logger
+    private let memory: MountMemory
     let plans = DeletionPlans()
     /// Which files are open, so that a page of a list does not read the directory each time.
     let openNames = OpenNames()
@@ -61,12 +62,12 @@ package final class ChannelArchive: Sendable {
     private let maps = RecentValues<MapKey, (map: FragmentMap, isWhole: Bool)>(limit: 24)
 
     /// Creates the archive of `channel`, or of one of its sources, in the directory `path`, whose files are deleted by
-    /// `rules`. Opens nothing yet.
+    /// `rules`. `memory` knows whether the directory was on a mounted disk. Opens nothing yet.
     package init(
-        _ path: String, mount: MountRule = .remembered, template: NameTemplate = .standard, channel: String,
-        source: String? = nil, rules: RetentionRules? = nil
+        _ path: String, mount: MountRule = .remembered, memory: MountMemory = .standard,
+        template: NameTemplate = .standard, channel: String, source: String? = nil, rules: RetentionRules? = nil
     ) {
-        (self.path, self.mount, self.template) = (path, mount, template)
+        (self.path, self.mount, self.memory, self.template) = (path, mount, memory, template)
         self.rules = rules
         (name, self.source) = (channel, source)
         self.channel = SegmentName.safe(source.map { SegmentName.channel(channel, source: $0) } ?? channel)
@@ -79,7 +80,7 @@ package final class ChannelArchive: Sendable {
     func directory() throws(Refusal) -> RecordDirectory? {
         // Returns nil while the disk is not mounted: the files in its mount point are not recordings, and nothing may
         // be written there.
-        guard (try? MountMemory.standard.checkMount(of: path, mount)) != nil else { return nil }
+        guard (try? memory.checkMount(of: path, mount)) != nil else { return nil }
         do {
             return try RecordDirectory.existing(path, template: template)
         } catch {

@@ -85,15 +85,36 @@ struct RecordingsExportCommand: BlockingCommand {
         // The limit for descriptors is raised, because all recorded files of a clip are open at the same time.
         DescriptorLimit.raise()
         try options.withArchive { archive in
-            // Scenes can have been on air at any time, so all of the catalogue is read for them.
-            let contents =
-                try scene == nil ? archive.catalogued(filling: limits, of: channel) : archive.catalogued()
-            for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
-            guard let scene else { return try export(contents, in: archive, limits, of: channel) }
-            let found = try SceneRanges(
-                of: scene, in: contents.segments, events: contents.events, channel: channel, limits: limits.first)
+            guard let scene else {
+                let contents = try archive.catalogued(filling: limits, of: channel)
+                report(contents.notes)
+                return try export(contents, in: archive, limits, of: channel)
+            }
+            let (contents, found) = try Self.ranges(of: scene, in: archive, channel: channel, limits: limits.first)
+            report(contents.notes)
             return try export(contents, in: archive, found.ranges, of: channel ?? found.channel)
         }
+    }
+
+    private func report(_ notes: [String]) {
+        for note in notes where !options.json { Terminal.put("note: \(note)\n") }
+    }
+
+    /// Finds the times at which `scene` was on air, and the files that can contain these times. Reads only the part of
+    /// the catalogue within `limits`, if the answer is certainly in it; otherwise reads the whole catalogue, because a
+    /// scene can have been on air at any time.
+    private static func ranges(
+        of scene: String, in archive: RecordingArchive, channel: String?, limits: Range<Int64>?
+    ) throws -> (RecordingArchive.Contents, SceneRanges) {
+        let find = { (contents: RecordingArchive.Contents) in
+            try SceneRanges(
+                of: scene, in: contents.segments, events: contents.events, channel: channel, limits: limits)
+        }
+        if let limits, let part = archive.scenes(in: limits, of: channel), let found = try? find(part) {
+            return (part, found)
+        }
+        let contents = try archive.catalogued()
+        return (contents, try find(contents))
     }
 
     /// Exports one clip for each range or, with `--join`, one clip of all ranges.

@@ -9,20 +9,19 @@ internal import Synchronization
 /// Deletes the oldest finished files of one channel when the rules require it. It runs on its own queue of low
 /// priority, so that media never wait for it. The storage guard waits for it only in ``makeRoom(for:)``.
 ///
-/// Free space is checked each second. The directory is looked at only if there is too little free space, if a file was
-/// just finished, or if the last look was a minute ago. The first look lists the directory. Each further look reads the
-/// files that the recorder reported, and a bounded number of others in turn (``SegmentInventory``). So a look costs the
-/// same in an archive of 50,000 files as in one of 500.
+/// Free space is checked each second. The files are checked only if there is too little free space, if a file was just
+/// finished, or if the last check was a minute ago. The first check lists the directory. Each further check reads the
+/// files that the recorder reported, and a bounded number of others in turn (``SegmentInventory``). So a check costs
+/// the same in an archive of 50,000 files as in one of 500.
 package final class Retention: RecordingObserver {
     private struct State {
         var policy: RetentionPolicy
         var status = RetentionStatus()
         var nextSweep = MonotonicInstant.distantPast
-        /// Whether retention found nothing to delete the last time it looked at the directory, although space was
-        /// needed.
+        /// Whether the last check of the files found nothing to delete, although space was needed.
         var isVain = false
-        /// Whether, at the last look, space was needed so that the recording can continue, and not only because of a
-        /// rule.
+        /// Whether, at the last check of the files, space was needed so that the recording can continue, and not only
+        /// because of a rule.
         var wasUrgent = false
         /// The files of the channel; nil until the directory was listed, and while the inventory is being updated.
         var inventory: SegmentInventory?
@@ -241,6 +240,7 @@ package final class Retention: RecordingObserver {
     }
 
     private func sweep(_ space: DiskSpace?, _ now: MonotonicInstant) throws(FileFailure) {
+        let generation = directory.generation
         let look = try look(space)
         // No lock is held while the vetoes are asked, because a veto can take long to answer. No other thread changes
         // the policy in the meantime.
@@ -252,6 +252,9 @@ package final class Retention: RecordingObserver {
         var gone: [RetentionPolicy.Deletion] = []
         for deletion in plan.deletions {
             let name = deletion.segment.fileName
+            // The vetoes can have answered for the disk that was mounted before, which does not need this file.
+            try directory.checkMount()
+            guard directory.generation == generation else { return }
             guard answers.renew(name, mayDelete) else {
                 plan.heldFiles += 1
                 continue

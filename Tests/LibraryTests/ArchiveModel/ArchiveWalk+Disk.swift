@@ -21,7 +21,7 @@ extension ArchiveWalk {
     }
 
     /// Records that the directory cannot be used in this run.
-    private func noteTrouble() {
+    func noteTrouble() {
         hadTrouble = true
         if let relay { runs[relay.run]?.wasInterrupted = true }
     }
@@ -55,7 +55,7 @@ extension ArchiveWalk {
         note("the directory is gone")
         let hidden = closet.path("gone \(nextNumber())")
         try FileManager.default.moveItem(atPath: path, toPath: hidden)
-        (place.path, isMissing) = (hidden, true)
+        (place.path, isMissing, mount.isMounted) = (hidden, true, false)
         noteTrouble()
     }
 
@@ -68,7 +68,7 @@ extension ArchiveWalk {
             try FileManager.default.removeItem(atPath: path)
         }
         try FileManager.default.moveItem(atPath: place.path, toPath: path)
-        (place.path, isMissing) = (path, false)
+        (place.path, isMissing, mount.isMounted) = (path, false, true)
         scan()
     }
 
@@ -87,13 +87,19 @@ extension ArchiveWalk {
     /// Replaces the present directory by another one: by a new one, or by one that was there before.
     func swapDirectory() throws {
         guard !isMissing, !isReadOnly else { return }
-        let hidden = closet.path("disk \(nextNumber())")
         let isNew = shelf.isEmpty || Int.random(in: 0..<4, using: &random) == 0
         let other = isNew ? ModelPlace(closet.path("new \(nextNumber())")) : shelf.removeFirst()
         note("\(isNew ? "a new directory" : "an earlier directory") is in the place of the present one")
         if isNew {
             try FileManager.default.createDirectory(atPath: other.path, withIntermediateDirectories: false)
         }
+        try exchange(for: other)
+        look()
+    }
+
+    /// Puts the directory `other` in the place of the present one.
+    func exchange(for other: ModelPlace) throws {
+        let hidden = closet.path("disk \(nextNumber())")
         try FileManager.default.moveItem(atPath: path, toPath: hidden)
         try FileManager.default.moveItem(atPath: other.path, toPath: path)
         (place.path, other.path) = (hidden, path)
@@ -107,7 +113,6 @@ extension ArchiveWalk {
             relay.rest()
         }
         scan()
-        look()
     }
 
     /// Overwrites a page of the catalogue.
@@ -155,8 +160,8 @@ extension ArchiveWalk {
         let hours = Int64.random(in: 1...4800, using: &random) * 3_600_000
         switch Int.random(in: 0..<3, using: &random) {
         case 0:
-            // If files of two such times follow each other, retention knows the time between them only to within 10
-            // min.
+            // If two consecutive files were dated before and after such a change, retention knows the time between them
+            // only to within 10 min.
             slack += .seconds(600)
             setClock(hours)
         case 1: setClock(-hours)

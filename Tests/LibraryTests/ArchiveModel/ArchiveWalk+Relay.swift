@@ -8,18 +8,18 @@ import TestSupport
 
 /// Operations of relay itself.
 extension ArchiveWalk {
-    /// Starts relay, unless its directory is missing.
-    func start() {
-        guard relay == nil, !isMissing else { return }
+    /// Starts relay, unless its directory is missing. With `isAwaited`, starts relay although its disk is not mounted.
+    func start(isAwaited: Bool = false) {
+        guard relay == nil, !isMissing || isAwaited else { return }
         let run = "r\(runs.count + 1)"
         do {
             let settings = SimulatedRelay.Settings(
                 path: path, channel: channel, template: try NameTemplate(parsing: names), rules: rules,
-                hasUploads: hasUploads, heedsVetoes: heedsVetoes, run: run, disk: disk)
+                hasUploads: hasUploads, heedsVetoes: heedsVetoes, run: run, disk: disk, memory: memory)
             let relay = try SimulatedRelay(settings, time: time)
-            runs[run] = ModelRun(wasInterrupted: disk.isFull)
+            runs[run] = ModelRun(wasInterrupted: disk.isFull || isAwaited)
             self.relay = relay
-            hadTrouble = false
+            hadTrouble = isAwaited
             note("start of \(run) with names \(names)")
             relay.begin(recoversFirst: Bool.random(using: &random))
         } catch {

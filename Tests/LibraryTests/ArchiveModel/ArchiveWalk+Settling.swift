@@ -44,7 +44,7 @@ extension ArchiveWalk {
 
     /// Compares the API's list with the files. Without `isFresh`, the list may lack files that relay finds only at its
     /// next start.
-    private func checkList(isFresh: Bool) {
+    func checkList(isFresh: Bool) {
         guard let relay else { return fault("relay does not run") }
         relay.rest()
         do {
@@ -85,7 +85,8 @@ extension ArchiveWalk {
         let entries = try ChannelLedger(directory: directory, channel: channel).uploads(0..<Int64.max, limit: .max)
         let shift = Int64(entries.count)
         var left = place.uploads
-        // What could not be written to the directory in which it was uploaded may be written to the next one.
+        // If an upload could not be written to the ledger of its own directory, it may be in the ledger of the
+        // directory that replaced it.
         let elsewhere = ([self.place] + shelf).flatMap(\.uploads).filter { !$0.isCertain }
         for entry in entries {
             let isShown = { (upload: ModelPlace.Upload) in place.isShown(upload, by: entry, shift: shift) }

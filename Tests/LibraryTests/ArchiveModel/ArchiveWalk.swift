@@ -9,11 +9,14 @@ import TestSupport
 final class ArchiveWalk {
     private enum Operation: CaseIterable {
         case record, look, upload, killedUpload, hold, clip, delete, wait, crash, restart, clock
-        case foreign, rename, damage, catalogue, disk, swap, fill, outage, lostCatalogue, rival
+        case foreign, rename, damage, catalogue, disk, swap, fill, outage, lostCatalogue, rival, lateMount
 
         /// The operations. An operation that is to happen more often occurs several times.
-        static let weighted: [Operation] = {
-            var all = Operation.allCases
+        static let weighted = withoutLateMounts + [.lateMount, .lateMount]
+
+        /// The operations of the walks from before there were late mounts.
+        static let withoutLateMounts: [Operation] = {
+            var all = Operation.allCases.filter { $0 != .lateMount }
             all += [Operation](repeating: .record, count: 5)
             all += [.look, .look, .upload, .upload, .hold, .clip, .wait, .wait, .restart, .foreign, .rename, .disk]
             return all
@@ -36,6 +39,14 @@ final class ArchiveWalk {
     ]
 
     let seed: UInt64
+    /// Whether the disk is sometimes mounted only after relay has started.
+    private let hasLateMounts: Bool
+    /// The mount point of the archive's disk, which ``memory`` asks whether the disk is mounted.
+    let mount: SimulatedMount
+    /// Relay's memory of mounted disks. It stores nothing unless ``remembersMounts`` is set.
+    let memory: MountMemory
+    /// Whether relay remembers mounted disks.
+    let remembersMounts: Bool
     /// Whether retention asks its vetoes before it deletes a file. If it does not, the walk must find faults.
     let heedsVetoes: Bool
     var random: SeededRandom
@@ -82,16 +93,21 @@ final class ArchiveWalk {
     /// The path of the archive.
     var path: String { above.path("studio") }
 
-    init(seed: UInt64, heedsVetoes: Bool = true) throws {
-        (self.seed, self.heedsVetoes) = (seed, heedsVetoes)
+    /// Creates a walk. `hasLateMounts` is false for a seed whose walk was made before there were late mounts.
+    init(seed: UInt64, heedsVetoes: Bool = true, hasLateMounts: Bool = true) throws {
+        (self.seed, self.heedsVetoes, self.hasLateMounts) = (seed, heedsVetoes, hasLateMounts)
         var random = SeededRandom(seed: seed)
         hasUploads = Int.random(in: 0..<4, using: &random) > 0
         (channel, otherChannel) = random.pick(Self.channels)
         names = random.pick(Self.templates)
+        remembersMounts = hasLateMounts && Bool.random(using: &random)
         self.random = random
         let above = try TemporaryDirectory()
         self.above = above
         closet = try TemporaryDirectory()
+        let mount = SimulatedMount(path: above.path("studio"))
+        self.mount = mount
+        memory = remembersMounts ? MountMemory(directory: closet.path("memory"), mounts: mount.view) : MountMemory()
         (surroundings, place) = (ModelPlace(above.path), ModelPlace(above.path("studio")))
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         try addNeighbour()
@@ -113,6 +129,7 @@ final class ArchiveWalk {
         guard let first = faults.first else { return nil }
         let report = """
             seed \(seed): \(first)
+            mounted disks are \(remembersMounts ? "" : "not ")remembered
             channel \(channel) beside \(otherChannel), uploads: \(hasUploads)
             true time \(time.seconds) s, wall clock \(time.error / 1000) s ahead
             the last operations:
@@ -124,7 +141,7 @@ final class ArchiveWalk {
 
     private func act() async throws {
         if relay == nil { start() }
-        switch random.pick(Operation.weighted) {
+        switch random.pick(hasLateMounts ? Operation.weighted : Operation.withoutLateMounts) {
         case .record: record(Int.random(in: 1...5, using: &random))
         case .look: look()
         case .upload: await upload(Int.random(in: 0..<3, using: &random) == 0 ? .away : .none)
@@ -146,6 +163,7 @@ final class ArchiveWalk {
         case .outage: await uploadAfterOutage()
         case .lostCatalogue: try await loseCatalogue()
         case .rival: try toggleRival()
+        case .lateMount: try await mountLate()
         }
     }
 

@@ -25,6 +25,8 @@ final class SimulatedRelay {
         var run: String
         /// The disk, as the storage guard sees it.
         var disk: FillableDisk
+        /// Knows whether the directory was on a mounted disk.
+        var memory = MountMemory()
     }
 
     let run: String
@@ -45,7 +47,8 @@ final class SimulatedRelay {
     /// Prepares the directory and makes the objects. Throws if nothing can be recorded there.
     init(_ settings: Settings, time: SimulatedTime) throws {
         let channel = settings.channel
-        let directory = try RecordDirectory.prepare(settings.path, template: settings.template)
+        let directory = try RecordDirectory.prepare(
+            settings.path, template: settings.template, memory: settings.memory)
         let catalogue = Catalogue(directory: directory, channel: channel, wallClock: { time.wall }, logger: quiet)
         // This uploader only answers whether files are uploaded. Each upload is made by another uploader, which then
         // ends.
@@ -73,7 +76,8 @@ final class SimulatedRelay {
         (run, self.channel, self.directory) = (settings.run, channel, directory)
         (self.catalogue, self.time) = (catalogue, time)
         (self.retention, self.line) = (retention, line)
-        archive = ChannelArchive(settings.path, template: settings.template, channel: channel)
+        archive = ChannelArchive(
+            settings.path, memory: settings.memory, template: settings.template, channel: channel)
         let recorder = Recorder(
             configuration: configuration, description: SimulatedMedia.description, keyframes: DeafKeyframes(),
             clock: time, wallClock: { time.wall }, logger: quiet)
@@ -223,6 +227,7 @@ private final class ObserverLine: RecordingObserver {
         for end in heard { end.gapEnded(gap, channel: channel, start: start) }
     }
     func segmentDeleted(fileName: String) { for end in heard { end.segmentDeleted(fileName: fileName) } }
+    func directoryChanged() { for end in heard { end.directoryChanged() } }
 }
 
 /// A large disk, which other programs can fill, as the storage guard sees it. Retention sees a small disk of its own.

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import GRDB
+internal import Media
+
+/// Reads only the scenes of a time range, and the files that they are in.
+extension RecordingArchive {
+    /// How much before and after a range is read as well, in milliseconds, so that no frame at its ends is missing.
+    private static let margin: Int64 = 60_000
+    /// The maximum difference, in milliseconds, between the date of a scene and the date of its frame by the files.
+    private static let near: Int64 = 30_000
+
+    /// Returns the files and scenes of the catalogue that tell what was on air in `limits`, in milliseconds since 1970,
+    /// in the program of `channel`, or in the program that has that channel as a source. No other rows are read. Without
+    /// `channel`, there must be only one program.
+    ///
+    /// Returns nil if the rest of the catalogue, or files that it does not have, can matter: if its files do not fill
+    /// `limits`, if one of them was salvaged, if the clock was set, or if the catalogue cannot be read.
+    package func scenes(in limits: Range<Int64>, of channel: String?) -> Contents? {
+        try? withCatalogue { (store) throws(CatalogueFailure) in
+            try store.hasTables() ? scenes(in: limits, of: channel, in: store) : nil
+        }
+    }
+
+    func scenes(
+        in limits: Range<Int64>, of channel: String?, in store: CatalogueStore
+    ) throws(CatalogueFailure) -> Contents? {
+        let window = Self.sum(limits.lowerBound, -Self.margin)..<Self.sum(limits.upperBound, Self.margin)
+        return try store.read { database -> Contents? in
+            let programs = try CatalogueStore.channelsWithScenes(database).filter { program in
+                channel.map { $0 == program || $0.hasPrefix("\(program)-") } ?? true
+            }
+            guard !programs.isEmpty, channel != nil || programs.count == 1 else { return nil }
+            var (files, events): ([CatalogueSegment], [CatalogueEvent]) = ([], [])
+            for name in Set(programs + (channel.map { [$0] } ?? [])).sorted() {
+                let present = try newestPresent(of: name, in: window, limit: .max, database)
+                guard Self.fill(limits, present.reversed()), !present.contains(where: isSalvaged) else { return nil }
+                files += present
+                guard programs.contains(name) else { continue }
+                guard let scenes = try CatalogueStore.scenes(of: name, in: window, database),
+                    Self.agree(scenes, present)
+                else { return nil }
+                events += scenes
+            }
+            files.sort { ($0.channel, $0.start, $0.name) < ($1.channel, $1.start, $1.name) }
+            return Contents(segments: files, gaps: [], events: events, notes: [])
+        }
+    }
+
+    /// Whether the dates of `files` and `scenes` agree with their program times, as they do if the clock was not set.
+    private static func agree(_ scenes: [CatalogueEvent], _ files: [CatalogueSegment]) -> Bool {
+        var runs: [String: (start: Int64, frameDuration: Int64)] = [:]
+        for file in files {
+            guard let run = file.run, let programStart = file.programStart else { return false }
+            let start = file.start - (programStart - .zero).inMilliseconds
+            guard let known = runs[run] else {
+                runs[run] = (start, file.frameDuration)
+                continue
+            }
+            guard abs(known.start - start) < near else { return false }
+        }
+        return scenes.allSatisfy { event in
+            guard let scene = event.scene, let name = scene.run else { return false }
+            guard let run = runs[name] else { return true }
+            let (time, overflow) = scene.frame.multipliedReportingOverflow(by: run.frameDuration)
+            return !overflow && abs(sum(event.start, -run.start) - time / 1_000_000) < near
+        }
+    }
+
+    private static func sum(_ first: Int64, _ second: Int64) -> Int64 {
+        let (sum, overflow) = first.addingReportingOverflow(second)
+        return overflow ? (first > 0 ? .max : .min) : sum
+    }
+}
+
+extension CatalogueStore {
+    /// Returns the channels that have scenes, sorted. Reads one event of each channel.
+    static func channelsWithScenes(_ database: Database) throws -> [String] {
+        guard try database.hasTable("events") else { return [] }
+        return try channels(in: "events WHERE true", database).filter { channel in
+            try Bool.fetchOne(
+                database, sql: "SELECT EXISTS (SELECT 1 FROM events WHERE channel = ? AND kind = ?)",
+                arguments: [channel, SceneEvent.kind]) ?? false
+        }.sorted()
+    }
+
+    /// Returns the scenes of `channel` that went on air in `range`, in the order in which they were reported, with the
+    /// last scene before and the first scene after the range. Returns nil if the scenes that were reported between these
+    /// two have other times, because the clock was set, or if one of them is invalid.
+    static func scenes(
+        of channel: String, in range: Range<Int64>, _ database: Database
+    ) throws -> [CatalogueEvent]? {
+        let scene = "FROM events WHERE channel = ? AND kind = '\(SceneEvent.kind)'"
+        let (first, last) = (
+            try Int64.fetchOne(
+                database, sql: "SELECT rowid \(scene) AND start < ? ORDER BY start DESC, rowid DESC LIMIT 1",
+                arguments: [channel, range.lowerBound]),
+            try Int64.fetchOne(
+                database, sql: "SELECT rowid \(scene) AND start >= ? ORDER BY start, rowid LIMIT 1",
+                arguments: [channel, range.upperBound])
+        )
+        // The rows that are counted by time must be the same rows as those that are counted by their numbers.
+        let count = try Int.fetchOne(
+            database, sql: "SELECT count(*) \(scene) AND start >= ? AND start < ?",
+            arguments: [channel, range.lowerBound, range.upperBound])
+        let limit = (count ?? 0) + (first == nil ? 0 : 1) + (last == nil ? 0 : 1)
+        let rows = try Row.fetchAll(
+            database, sql: "SELECT * \(scene) AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?",
+            arguments: [channel, first ?? .min, last ?? .max, limit + 1])
+        let events = rows.compactMap(CatalogueEvent.init(validating:))
+        guard rows.count == limit, events.count == limit,
+            zip(events, events.dropFirst()).allSatisfy({ $0.start <= $1.start })
+        else { return nil }
+        return events
+    }
+}
