@@ -103,7 +103,7 @@ let package = Package(
         .target(
             name: "Publisher",
             dependencies: [
-                "Media", "FanOut", "LibAV", "Networking", "RTMP", "SRT", "HLS",
+                "Media", "FanOut", "LibAV", "Networking", "RTMP", "SRT", "HLS", "Archive",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
@@ -226,7 +226,8 @@ let package = Package(
             name: "SourceClockTests", dependencies: ["SourceClock", "Media", "Program", "TestSupport"],
             exclude: ["Traces"], swiftSettings: testSettings),
         .testTarget(
-            name: "FanOutTests", dependencies: ["FanOut", "Media", "TestSupport", logging], swiftSettings: testSettings),
+            name: "FanOutTests", dependencies: ["FanOut", "Media", "Publisher", "TestSupport", logging],
+            swiftSettings: testSettings),
         .testTarget(
             name: "FleetTests", dependencies: ["Fleet", "Media", "TestSupport"], swiftSettings: testSettings),
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench", "Media"], swiftSettings: testSettings),

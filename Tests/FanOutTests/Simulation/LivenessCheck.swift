@@ -11,14 +11,19 @@ struct LivenessCheck {
         let now: MonotonicInstant
         let snapshot: OutputSnapshot
         let last: SentRecord.Sent?
+        let shown: SentRecord.Sent?
         let program: SimulatedProgram
         let shape: SimulatedOutput.Shape
         /// Whether the network is up, all peers accept and read, and the encoder makes the requested keyframes.
         let isFavorable: Bool
+        /// Whether the network to the peer of the attempt on air is up, and this peer reads.
+        let isPathFavorable: Bool
     }
 
     /// How long everything must have been favorable before frames must flow.
     private static let calm = Duration.seconds(5)
+    /// How long the path of a connection that lasts must have been favorable before frames must flow.
+    private static let resumption = Duration.milliseconds(2500)
     /// Tolerance for the steps of a simulation and for answers.
     private static let grace = Duration.milliseconds(1500)
     /// The longest wait for a requested keyframe.
@@ -30,6 +35,7 @@ struct LivenessCheck {
     private static let longestAbsence = Duration.seconds(60) + SimulatedAttempt.acceptTimeout + calm
 
     private var favorableSince: MonotonicInstant?
+    private var pathSince: MonotonicInstant?
     private var offAirSince: MonotonicInstant?
     private var awaySince: MonotonicInstant?
     private var needySince: MonotonicInstant?
@@ -40,6 +46,7 @@ struct LivenessCheck {
     mutating func faults(at moment: Moment) -> [String] {
         let isLive = moment.snapshot.machine.state.name == .live
         Self.keep(&favorableSince, moment.isFavorable, moment.now)
+        Self.keep(&pathSince, moment.isPathFavorable, moment.now)
         Self.keep(&offAirSince, !isLive, moment.now)
         let machine = moment.snapshot.machine
         Self.keep(&awaySince, isLive && machine.current?.isAway == true && machine.candidate == nil, moment.now)
@@ -49,7 +56,7 @@ struct LivenessCheck {
         if moment.snapshot.requests > requests { (requests, lastRequest) = (moment.snapshot.requests, moment.now) }
         let checks = [
             deadline(moment), takeover(moment), failback(moment), joining(moment), keyframe(moment), still(moment),
-            movement(moment), flow(moment), absence(moment),
+            movement(moment), silence(moment), flow(moment), absence(moment),
         ]
         return checks.compactMap(\.self)
     }
@@ -69,7 +76,7 @@ struct LivenessCheck {
         case .connecting:
             guard let attempt else { return "connects without an attempt" }
             let isLate = now > attempt.began + SimulatedAttempt.acceptTimeout + Self.grace
-            return isLate && moment.shape.transport == .stream ? "connects without an end" : nil
+            return isLate && moment.shape.transport.connects ? "connects without an end" : nil
         case .live, .waiting: return attempt == nil ? "is on air without an attempt" : nil
         case .idle, .givenUp, .paused, .stopped: return nil
         }
@@ -125,15 +132,29 @@ struct LivenessCheck {
         return moment.now > keyframe + longest ? "is live, and nothing moves" : nil
     }
 
-    /// Checks that, while everything is favorable, the output on air sends frames that are as new as its queue's limits
+    /// Checks that, while everything is favorable, an output on air gets the keyframe with which it can continue. It
+    /// gets the keyframe soon if there was no recent request. If its connection passes no data any more, the output
+    /// goes off air instead.
+    private func silence(_ moment: Moment) -> String? {
+        guard case .live(let since) = moment.snapshot.machine.state, let favorableSince else { return nil }
+        let mark = max(since, favorableSince, moment.last?.time ?? .distantPast)
+        let wasQuiet = mark - lastRequest > Self.requestMemory
+        let resumption = moment.snapshot.attempt?.isDead == true ? SimulatedAttempt.stallTimeout : Self.resumption
+        let longest = (wasQuiet ? resumption : Self.keyframePatience) + Self.calm + Self.grace
+        return moment.now - mark > longest ? "is live, sends nothing, and gets no keyframe" : nil
+    }
+
+    /// Checks that, while nothing disturbs its path, the output on air sends frames that are as new as its queue's limits
     /// allow.
     private func flow(_ moment: Moment) -> String? {
-        guard case .live(let since) = moment.snapshot.machine.state, let favorableSince,
-            moment.now - favorableSince >= Self.calm, moment.snapshot.attempt?.isDead == false,
-            let keyframe = moment.program.firstKeyframe(after: max(since, favorableSince)),
+        guard case .live(let since) = moment.snapshot.machine.state, let pathSince,
+            moment.now - pathSince >= Self.resumption, moment.snapshot.attempt?.isDead == false,
+            let keyframe = moment.program.firstKeyframe(after: max(since, pathSince)),
             moment.now > keyframe + Self.grace
         else { return nil }
-        guard let last = moment.last, moment.now - last.time <= Self.grace else {
+        // An output that listens has no receiver to send to while none is connected.
+        let flowing = moment.shape.transport == .listener ? moment.last : moment.shown
+        guard let last = flowing, moment.now - last.time <= Self.grace else {
             return "no frame flows, though nothing prevents it"
         }
         let oldest = moment.shape.limits.maximumDuration + Self.grace
@@ -146,7 +167,7 @@ struct LivenessCheck {
         case .connecting, .backingOff, .refused: break
         default: return nil
         }
-        guard let favorableSince, let offAirSince, moment.shape.transport == .stream else { return nil }
+        guard let favorableSince, let offAirSince, moment.shape.transport.connects else { return nil }
         let since = max(favorableSince, offAirSince)
         return moment.now - since > Self.longestAbsence ? "does not come on air, though nothing prevents it" : nil
     }

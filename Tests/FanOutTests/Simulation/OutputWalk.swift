@@ -20,11 +20,16 @@ final class OutputWalk {
     private var leaving: [SimulatedOutput] = []
     private let steady: SimulatedOutput
     let stream: PacketStream
+    /// Whether supervisors handle an event before the attempts do the work that was posted earlier. Both run at the same
+    /// time, so either may be first.
+    private let isSupervisorFirst: Bool
     private let witness = DeliveryWitness()
     /// Whether the encoder makes the keyframes that are requested.
     var isGranted = true
     /// The time before which nothing is disturbed.
     var calmUntil = MonotonicInstant.zero
+    /// The disturbances that are due later, of peers that are disturbed several times in a row.
+    var series: [(time: MonotonicInstant, peer: SimulatedPeer)] = []
     private var number = 0
 
     init(seed: UInt64) {
@@ -34,6 +39,7 @@ final class OutputWalk {
         stream = PacketStream(delivery: Bool.random(using: &random) ? .withFrames : .immediate)
         stream.begin(program.description, keyframes: program)
         steady = SimulatedOutput("steady", SimulatedOutput.Shape(), context, keyframes: stream, seed: seed)
+        isSupervisorFirst = Bool.random(using: &random)
         self.random = random
         stream.add(witness)
         stream.add(steady.supervisor)
@@ -71,8 +77,8 @@ extension OutputWalk {
     func addOutput() {
         number += 1
         var shape = SimulatedOutput.Shape()
-        shape.transport = random.pick([.stream, .stream, .stream, .stream, .datagrams, .listener])
-        shape.hasBackup = shape.transport == .stream && Bool.random(using: &random)
+        shape.transport = random.pick([.stream, .stream, .stream, .recovering, .recovering, .datagrams, .listener])
+        shape.hasBackup = shape.transport.connects && Bool.random(using: &random)
         shape.limits = random.pick([.live, .live, limits(.milliseconds(500)), limits(.seconds(10)), tight])
         shape.attemptLimit = random.pick([nil, nil, nil, 5])
         shape.backupAfter = random.pick([1, 3])
@@ -104,7 +110,15 @@ extension OutputWalk {
         output.settle()
     }
 
-    private func settle() { for output in outputs + leaving + [steady] { output.settle() } }
+    /// Waits until the attempts and the outputs have handled earlier events, and the events that these caused.
+    private func settle() {
+        let all = outputs + leaving + [steady]
+        if isSupervisorFirst { for output in all { output.supervisor.waitUntilDone() } }
+        for _ in 0..<3 {
+            context.attempts.run()
+            for output in all { output.supervisor.waitUntilDone() }
+        }
+    }
 }
 
 // MARK: Steps
@@ -124,7 +138,9 @@ extension OutputWalk {
 
     private func check() {
         settle()
-        for output in outputs + leaving + [steady] { output.step(isGranted: isGranted) }
+        for output in outputs + leaving + [steady] { output.wakeAttempts() }
+        settle()
+        for output in outputs + leaving + [steady] { output.check(isGranted: isGranted) }
         leaving.removeAll(where: \.hasEnded)
     }
 
@@ -155,7 +171,10 @@ extension OutputWalk {
         let all = outputs + leaving + [steady]
         for tenth in 1...60 where context.faults.isEmpty {
             context.clock.run(until: start + .milliseconds(100 * tenth), afterEach: settle)
-            for output in all { output.step(isGranted: false) }
+            for output in all { output.wakeAttempts() }
+            settle()
+            for output in all { output.check(isGranted: false) }
+            disturbTheEnd()
         }
         for output in all where !output.hasEnded {
             context.faults.add("has not ended", of: output.name, at: context.clock.now)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FanOut
 import Media
 import Synchronization
 
@@ -22,7 +23,13 @@ final class SentRecord: Sendable {
         var count = 0
         var unheardFrames = 0
         var last: Sent?
+        var shown: Sent?
+        /// The reports of the newest attempts, which are also used after the attempts are over.
+        var reports: [(attempt: SimulatedAttempt, report: @Sendable (AttemptEvent) -> Void)] = []
     }
+
+    /// The number of attempts whose reports are kept.
+    private static let keptReports = 4
 
     private let program: SimulatedProgram
     private let state = Mutex(State())
@@ -35,6 +42,9 @@ final class SentRecord: Sendable {
     /// The last packet of the leading track that was sent.
     var last: Sent? { state.withLock { $0.last } }
 
+    /// The last packet of the leading track that a receiver got and could decode.
+    var shown: Sent? { state.withLock { $0.shown } }
+
     /// The number of frames and audio packets that were sent.
     var sentCount: Int { state.withLock { $0.count } }
 
@@ -42,7 +52,18 @@ final class SentRecord: Sendable {
     /// the receiver waited for the keyframe at which it begins.
     var unheardFrames: Int { state.withLock { $0.unheardFrames } }
 
-    func add(_ attempt: SimulatedAttempt) { state.withLock { $0.attempts.append(attempt) } }
+    /// The closures to which those of the newest attempts that are over reported.
+    var lateReports: [@Sendable (AttemptEvent) -> Void] {
+        state.withLock { $0.reports }.filter(\.attempt.isOver).map(\.report)
+    }
+
+    func add(_ attempt: SimulatedAttempt, report: @escaping @Sendable (AttemptEvent) -> Void) {
+        state.withLock { state in
+            state.attempts.append(attempt)
+            state.reports.append((attempt, report))
+            if state.reports.count > Self.keptReports { state.reports.removeFirst() }
+        }
+    }
 
     /// The number of packets that all attempts took from their queues. Forgets attempts that are over.
     func taken() -> Int {
@@ -66,7 +87,7 @@ final class SentRecord: Sendable {
         return before + present
     }
 
-    /// Records that an attempt took `packet` while no receiver was to get it.
+    /// Records that an attempt took `packet` although no receiver gets it.
     func note(unheard packet: EncodedPacket) {
         if packet.track == .video { state.withLock { $0.unheardFrames += 1 } }
     }
@@ -84,6 +105,13 @@ final class SentRecord: Sendable {
             if isNew { state.count += 1 }
             return isNew
         }
+    }
+
+    /// Records that a receiver showed or played `packet` at `now`.
+    func note(shown packet: EncodedPacket, at now: MonotonicInstant) {
+        guard packet.track == program.leading else { return }
+        let published = MonotonicInstant.zero + program.interval * program.index(of: packet)
+        state.withLock { $0.shown = Sent(time: now, published: published) }
     }
 
     private static func mark(_ index: Int, in sent: inout [Bool]) -> Bool {

@@ -53,7 +53,9 @@ final class SimulatedOutput {
         _ name: String, _ shape: Shape, _ context: SimulationContext, keyframes: any KeyframeRequester, seed: UInt64
     ) {
         let record = SentRecord(context.program)
-        let peers = (0..<3).map { _ in SimulatedPeer(usualRate: 50 * context.program.bytesPerSecond) }
+        let peers = (0..<3).map { number in
+            SimulatedPeer(usualRate: 50 * context.program.bytesPerSecond, seed: seed &* 3 &+ number)
+        }
         func target(_ role: String, _ peer: SimulatedPeer) -> SimulatedTarget {
             SimulatedTarget(
                 displayAddress: "\(name) \(role)", transport: shape.transport, peer: peer, elsewhere: peers[2],
@@ -86,9 +88,12 @@ final class SimulatedOutput {
     /// Whether the output has ended and reported it.
     var hasEnded: Bool { end.hasCome }
 
-    /// Waits until the output has handled earlier events, and the events that these caused.
+    /// Waits until the output and the attempts have handled earlier events, and the events that these caused.
     func settle() {
-        for _ in 0..<2 { supervisor.waitUntilDone() }
+        for _ in 0..<3 {
+            context.attempts.run()
+            supervisor.waitUntilDone()
+        }
     }
 
     /// Records that the stream delivered `packets` to the output while the output accepted packets.
@@ -110,18 +115,21 @@ final class SimulatedOutput {
         supervisor.finish(deadline: deadline) { [end] in end.come() }
     }
 
-    /// Advances the attempts, and checks the output. `isGranted` tells whether the encoder makes the requested
-    /// keyframes.
-    func step(isGranted: Bool) {
-        for attempt in record.attempts { attempt.tick() }
-        settle()
+    /// Wakes the attempts, as their sockets and timers do.
+    func wakeAttempts() {
+        for attempt in record.attempts { attempt.post { $0.tick() } }
+    }
+
+    /// Checks the output. `isGranted` tells whether the encoder makes the requested keyframes.
+    func check(isGranted: Bool) {
         let (now, snapshot) = (context.clock.now, snapshot)
         let isOff = [.idle, .paused, .givenUp].contains(snapshot.machine.state.name)
         let isFavorable = isGranted && !isOff && peers.allSatisfy { $0.isFavorable(at: now) }
         var faults = liveness.faults(
             at: LivenessCheck.Moment(
-                now: now, snapshot: snapshot, last: record.last, program: context.program, shape: shape,
-                isFavorable: isFavorable))
+                now: now, snapshot: snapshot, last: record.last, shown: record.shown, program: context.program,
+                shape: shape,
+                isFavorable: isFavorable, isPathFavorable: snapshot.attempt?.peer.isFavorable(at: now) == true))
         faults += accountingFaults(snapshot)
         if hasEnded { faults += faultsAtTheEnd(snapshot) }
         if let endIsDue, !hasEnded, now > endIsDue { faults.append("does not tell that it has ended") }

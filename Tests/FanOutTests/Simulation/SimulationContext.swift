@@ -5,4 +5,7 @@ struct SimulationContext: Sendable {
     let clock: SimulatedClock
     let program: SimulatedProgram
     let faults: SimulationFaults
+    /// Runs the attempts.
+    let attempts = SimulatedQueue()
+    let writer = SimulatedWriter()
 }

@@ -3,6 +3,8 @@
 import FanOut
 import Media
 
+@testable import Publisher
+
 /// A target whose attempts send to a simulated peer.
 struct SimulatedTarget: OutputTarget {
     let kind = OutputKindName(rawValue: "simulated")
@@ -27,9 +29,11 @@ struct SimulatedTarget: OutputTarget {
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {
         let attempt = SimulatedAttempt(
-            name: displayAddress, transport: transport, peer: peer, queue: queue, context: context, record: record,
-            report: report)
-        record.add(attempt)
+            name: displayAddress, transport: transport, peer: peer, simulation: context, record: record,
+            context: AttemptContext(
+                on: context.attempts.queue, packets: queue, description: description, clock: context.clock,
+                report: report))
+        record.add(attempt, report: report)
         return attempt
     }
 }
