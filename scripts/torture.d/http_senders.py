@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import fmp4
@@ -23,6 +23,12 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             pass
 
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except OSError:
+            pass  # a link resets connections
+
     def log_message(self, *_: object) -> None:
         pass
 
@@ -30,9 +36,11 @@ class Handler(BaseHTTPRequestHandler):
 class HTTP(Sender):
     """A stream, or a file, as the answer to a request. The stream begins with the first request."""
 
+    is_called = True
+
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/{self.sent.file.name if self.sent.file else 'live.' + self.form}"
+        return f"http://127.0.0.1:{self.door}/{self.sent.file.name if self.sent.file else 'live.' + self.form}"
 
     def prepare(self) -> None:
         self.server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
@@ -45,14 +53,17 @@ class HTTP(Sender):
             self.pace.begin()
             self.give(request, self.sent.file.read_bytes())
             return
+        session = self.sent.sessions[0]
         if self.pace.begun is not None:
-            request.send_error(404)
-            return
+            session = replace(session, units=self.rest(session.units))
+            if not session.units:
+                request.send_error(404)
+                return
         self.pace.begin()
         request.send_response(200)
         request.end_headers()
         try:
-            for due, data in joined(form_bytes(self.sent.sessions[0], self.form), 65536):
+            for due, data in joined(form_bytes(session, self.form), 65536):
                 self.pace.wait(due)
                 request.wfile.write(data)
                 request.wfile.flush()
@@ -85,10 +96,12 @@ class HLS(HTTP):
 
     joins = JOINS["hls"]
     LISTED = 6
+    fails_until = 0.0
+    """Until when the server fails; 0 as long as it has not failed."""
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/live.m3u8"
+        return f"http://127.0.0.1:{self.door}/live.m3u8"
 
     def prepare(self) -> None:
         self.kept = {f"{number}-init-{index}.mp4": data for number, session in enumerate(self.sent.sessions)
@@ -122,10 +135,15 @@ class HLS(HTTP):
     def answer(self, request: Handler) -> None:
         with self.lock:
             data = self.kept.get(request.path.lstrip("/"))
-        if data is None:
+        if self.pace.now() < self.fails_until:
+            request.send_error(503)
+        elif data is None:
             request.send_error(404)
         else:
             self.give(request, data)
+            fails = self.sent.sessions[0].fails
+            if fails and not self.fails_until and b"#EXT-X-DISCONTINUITY\n" in data:
+                self.fails_until = self.pace.now() + fails
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import files
 import flv
+import networks
 import stamps
 import ts
 from media import RATE, Coding, Unit
@@ -97,7 +98,7 @@ def audio_goes(studio: Studio) -> Sent:
 def video_goes(studio: Studio) -> Sent:
     begin, length = studio.at, studio.pick(0.3, 2 if studio.short else 6)
     units = stamps.without(studio.plain(frames=studio.frames + round(length * RATE)), "video", begin, begin + length)
-    return simple(f"no video for {length} s", units, disturbed=[(begin, begin + length)], bound=1.0)
+    return simple(f"no video for {length} s", units, disturbed=[(begin - studio.held, begin + length)], bound=1.0)
 
 
 def audio_lags(studio: Studio) -> Sent:
@@ -150,6 +151,41 @@ def codec_changes(studio: Studio) -> Sent:
     return Sent(f"after {at:.0f} s video of HEVC on the same PID",
                 [Session(units, changes=((at, ts.Program(version=1, coding=ts.HEVC)),))], disturbed=[(at, at)],
                 says="" if studio.transport == "file" else "(coded|video|chang|program map)")
+
+
+def changes_twice(studio: Studio) -> Sent:
+    # Shorter than a buffer, or a little longer.
+    frames = studio.rng.choice([4, 8, 25])
+    first = Coding(frames=JOINT, bframes=0)
+    second = replace(first, begin=JOINT, frames=frames)
+    third = replace(first, begin=JOINT + frames, frames=6 * RATE)
+    at, until, coded = JOINT / RATE, (JOINT + frames) / RATE, iter(studio.hevc(second))
+    units = [replace(unit, body=next(coded), tag=ts.HEVC) if JOINT <= unit.number < third.begin else unit
+             for unit in studio.parted([first, second, third])]
+    changes = ((at, ts.Program(version=1, coding=ts.HEVC)), (until, ts.Program(version=2)))
+    return Sent(f"after {at:.0f} s {frames} frames of HEVC on the same PID, and AVC again",
+                [Session(units, changes=changes)], disturbed=[(at, until)],
+                says="" if studio.transport == "file" else "(coded|video|chang|program map)")
+
+
+def fails_between(studio: Studio) -> Sent:
+    away = studio.pick(0.3, 3)
+    width, height = studio.rng.choice([(640, 360), (480, 270), (256, 144)])
+    first = Coding(frames=JOINT, bframes=0)
+    # A playlist has what was sent meanwhile. Other senders have lost it.
+    lost = 0 if studio.transport == "hls" else round(away * RATE)
+    second = replace(first, begin=JOINT + lost, frames=8 * RATE, size=(width, height))
+    at, until = JOINT / RATE, JOINT / RATE + away
+    told = f"after {at:.0f} s video of {width}x{height}, and the server fails there for {away} s"
+    if studio.transport == "hls":
+        sessions = [Session(studio.joined(first, second), codings=((0.0, first), (at, second)), fails=away)]
+        until += 1.0  # by when the first segment of the second coding is there
+    else:
+        begun = [described(second), *studio.clip(second).units]
+        sessions = [Session([described(first), *studio.clip(first).units], abrupt=True),
+                    Session([replace(unit, time=unit.time - begun[0].time) for unit in begun])]
+    return Sent(told, sessions, disturbed=[(at, until)], later=Shape((width, height)), bound=AWAY,
+                says="(coded|video|chang|size|input|source|publisher|caller)")
 
 
 def off(studio: Studio, first: float, last: float) -> Sent:
@@ -206,7 +242,7 @@ def outage(studio: Studio) -> Sent:
     length = studio.pick(0.2, 4)
     units = studio.plain(frames=studio.frames + round(length * RATE))
     return simple(f"{length} s are lost", stamps.paused(units, studio.at, length),
-                  disturbed=[(studio.at, studio.at + length)], bound=1.0)
+                  disturbed=[(studio.at - studio.held, studio.at + length)], bound=1.0)
 
 
 def loss(studio: Studio) -> Sent:
@@ -295,8 +331,9 @@ def lengths(studio: Studio) -> Sent:
 def pids(studio: Studio) -> Sent:
     how = studio.rng.choice(["swap", "move"])
     program = ts.Program(ts.AUDIO, ts.VIDEO, 1) if how == "swap" else ts.Program(0x200, 0x201, 1)
-    return Sent(f"a new program map after 5 s: {how}", [Session(studio.plain(), changes=((5.0, program),))],
-                disturbed=[(5.0, 5.0)], says="(stream that was not there|coded|program map|chang)")
+    at = studio.at + 1
+    return Sent(f"a new program map after {at:.0f} s: {how}", [Session(studio.plain(), changes=((at, program),))],
+                disturbed=[(at, at)], says="(stream that was not there|coded|program map|chang)")
 
 
 def commands(studio: Studio) -> Sent:
@@ -325,32 +362,47 @@ def maps(studio: Studio) -> Sent:
     return sent
 
 
+def maps_twice(studio: Studio) -> Sent:
+    # Segments last a second at least, and relay buffers three of them.
+    between = studio.rng.choice([1, 2]) * RATE
+    sizes = studio.rng.sample([(640, 360), (480, 270), (256, 144)], 2)
+    first = Coding(frames=JOINT)
+    second = Coding(begin=JOINT, frames=between, size=sizes[0])
+    third = Coding(begin=JOINT + between, frames=8 * RATE, size=sizes[1])
+    at, until = JOINT / RATE, third.begin / RATE
+    session = Session(studio.parted([first, second, third]), codings=((0.0, first), (at, second), (until, third)))
+    return Sent(f"other initialization sections for {between // RATE} s, and again", [session],
+                disturbed=[(at, until)], later=Shape(sizes[1]), says="(coded|video|chang|size)")
+
+
 ALL = [
     Kind("plain", "a stream as it should be", plain, (*LIVE, "file"), "rtmp/one-of-two"),
     Kind("begins", "begins at any packet", begins, OWN, "udp/alone"),
     Kind("gop", "GOPs of 0.2 to 20 s", gop, (*LIVE, "file"), "srt/alone"),
     Kind("metadata", "no, late or wrong metadata", metadata, ("rtmp", "http"), "rtmp/copy", form="flv"),
-    Kind("audio-first", "audio first", audio_first, OWN),
-    Kind("late-audio", "audio comes late", late_audio, OWN),
-    Kind("audio-goes", "audio goes and comes", audio_goes, (*OWN, "hls", "file"), "udp/backup"),
-    Kind("video-goes", "video goes and comes, and audio stays", video_goes, OWN),
-    Kind("audio-lags", "audio behind its video in the multiplex", audio_lags, OWN),
+    Kind("audio-first", "audio first", audio_first, (*OWN, "hls")),
+    Kind("late-audio", "audio comes late", late_audio, (*OWN, "hls")),
+    Kind("audio-goes", "audio goes and comes", audio_goes, (*LIVE, "file"), "udp/backup"),
+    Kind("video-goes", "video goes and comes, and audio stays", video_goes, LIVE),
+    Kind("audio-lags", "audio behind its video in the multiplex", audio_lags, (*OWN, "hls")),
     Kind("audio-changes", "audio changes rate and channels", audio_changes, (*OWN, "hls", "file"), "rtmp/alone"),
     Kind("size-changes", "video changes size", size_changes, (*OWN, "hls", "file"), "udp/copy"),
-    Kind("aspect-changes", "pixels change shape", aspect_changes, (*OWN, "file")),
-    Kind("rate-changes", "video changes its frame rate", rate_changes, (*OWN, "file")),
-    Kind("codec-changes", "video changes its codec on the same PID", codec_changes, (*PACKETS, "file"), form="ts"),
+    Kind("aspect-changes", "pixels change shape", aspect_changes, (*OWN, "hls", "file")),
+    Kind("rate-changes", "video changes its frame rate", rate_changes, (*OWN, "hls", "file")),
+    Kind("codec-changes", "video changes its codec on the same PID", codec_changes, (*PACKED, "file"), form="ts"),
+    Kind("changes-twice", "video changes its codec twice in a buffer", changes_twice, (*PACKETS, "file"), form="ts"),
+    Kind("fails-between", "a sender that fails where its coding changes", fails_between, ("rtmp", "srt", "udp", "hls")),
     Kind("outlier", "one stamp is off by 0.1 to 10 s", outlier, (*OWN, "hls", "file")),
     Kind("early-outlier", "one stamp of the first second is off", early_outlier, (*OWN, "file")),
-    Kind("jump", "all stamps jump", jump, (*OWN, "file"), "srt/alone"),
-    Kind("wrap", "stamps wrap", wrap, OWN, "rtmp/alone"),
-    Kind("repeated", "stamps are repeated", repeated, (*OWN, "file")),
+    Kind("jump", "all stamps jump", jump, (*OWN, "hls", "file"), "srt/alone"),
+    Kind("wrap", "stamps wrap", wrap, (*OWN, "hls"), "rtmp/alone"),
+    Kind("repeated", "stamps are repeated", repeated, (*OWN, "hls", "file")),
     Kind("unstamped", "frames without stamps", unstamped, PACKED, form="ts"),
     Kind("burst", "a pause of 2 to 20 s, and all at once", burst, LIVE, "rtmp/record-sources"),
-    Kind("outage", "0.2 to 4 s are lost", outage, OWN, "udp/alone"),
-    Kind("loss", "packets are lost", loss, PACKETS, "udp/copy-video", form="ts"),
-    Kind("damage", "bits of frames are wrong", damage, (*OWN, "hls", "file")),
-    Kind("flip", "bits of packets are wrong", flip, PACKETS, form="ts"),
+    Kind("outage", "0.2 to 4 s are lost", outage, LIVE, "udp/alone"),
+    Kind("loss", "packets are lost", loss, PACKED, "udp/copy-video", form="ts"),
+    Kind("damage", "bits of frames are wrong", damage, (*LIVE, "file")),
+    Kind("flip", "bits of packets are wrong", flip, PACKED, form="ts"),
     Kind("rate", "300 kbit/s to 60 Mbit/s", rate, (*LIVE, "file"), "srt/copy"),
     Kind("size", "16x16 to 8192x4352", size, (*LIVE, "file"), "http/alone"),
     Kind("no-audio", "audio that is promised and does not come", no_audio, ("rtmp", "http"), form="flv"),
@@ -359,11 +411,19 @@ ALL = [
     Kind("twice", "a second sender at once", twice, ("rtmp", "srt"), "rtmp/alone"),
     Kind("negative", "negative composition offsets", negative, ("rtmp", "http"), form="flv"),
     Kind("lengths", "NAL units with lengths of 2 bytes", lengths, ("rtmp", "http", "file"), form="flv"),
-    Kind("pids", "a new program map", pids, (*PACKETS, "file"), form="ts"),
+    Kind("pids", "a new program map", pids, (*PACKED, "file"), form="ts"),
     Kind("commands", "commands that name another stream", commands, ("rtmp",)),
     Kind("unknown-codec", "a codec that does not exist", unknown_codec, ("rtmp",)),
     Kind("restart", "a playlist that counts from 0 again", restart, ("hls",)),
     Kind("maps", "a playlist of fragmented MP4 that changes its initialization section", maps, ("hls",)),
+    Kind("cut", "connections are reset, and none can be made for a while", networks.cut, ("rtmp", *networks.CALLED)),
+    Kind("freeze", "nothing passes for 0.1 to 10 s", networks.freeze, networks.LINKED, "srt/alone"),
+    Kind("dead", "connections that stay open and fall silent", networks.dead, ("rtmp", *networks.CALLED)),
+    Kind("slow", "a server that answers slowly", networks.slow, networks.CALLED),
+    Kind("starved", "no file descriptor is free", networks.starved, ("rtmp", *networks.CALLED), "rtmp/alone"),
+    Kind("two", "two disturbances of different kinds, one after the other", networks.two, LIVE, "rtmp/alone"),
+    Kind("guest", "a guest with huge frames, who leaves", networks.guest, ("rtmp", "srt", "udp")),
+    Kind("maps-twice", "two other initialization sections within a buffer", maps_twice, ("hls",)),
     Kind("samples", "infinite, undefined and huge samples", files.samples, files.BOTH, "file/alone"),
     Kind("edit-list", "files with edit lists", files.edit_list, files.BOTH, "file/alone"),
     Kind("rotation", "files that lie on their side", files.rotation, files.BOTH),

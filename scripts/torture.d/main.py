@@ -51,6 +51,12 @@ def repeat(case: Case, options: argparse.Namespace) -> str:
     return f"scripts/torture --seed {options.seed} --only {case.name}{' --short' * options.short}"
 
 
+def memory(result: dict) -> str:
+    """What relay took, and how much more it had after the disturbance than before it."""
+    kept = "" if result["kept"] is None else f", {result['kept']:+.0f} afterwards"
+    return f"at most {result['memory']:.0f} MiB{kept}"
+
+
 def run(case: Case, options: argparse.Namespace, master: Path, backup: Path) -> dict:
     work = options.work / case.name.replace("/", "-")
     try:
@@ -58,7 +64,7 @@ def run(case: Case, options: argparse.Namespace, master: Path, backup: Path) -> 
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, IndexError, StopIteration) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         return {"told": "", "faults": [f"cannot be played: {error!r} ({Path(last.filename).name}:{last.lineno})"],
-                "late": 0.0, "memory": 0.0, "words": ""}
+                "late": 0.0, "memory": 0.0, "kept": None, "words": ""}
     finally:
         if not options.keep:
             shutil.rmtree(work, ignore_errors=True)
@@ -85,7 +91,7 @@ def main() -> int:
     cases = chosen(options)
     options.work.mkdir(parents=True, exist_ok=True)
     master, backup = options.work / "master.mkv", options.work / "backup.mp4"
-    media.make_master(master, 24 if options.short else LENGTH)
+    media.make_master(master, LENGTH)
     # Nothing in it looks like a number, and it is silent.
     subprocess.run([*media.FFMPEG, "-f", "lavfi", "-i", f"color=gray:s={media.WIDTH}x{media.HEIGHT}:r={media.RATE}:d=4",
                     "-f", "lavfi", "-i", "anullsrc=r=48000:d=4", "-c:v", "libx264", "-preset", "ultrafast", "-c:a",
@@ -102,7 +108,7 @@ def main() -> int:
                 if result["faults"] and is_late:
                     # It shows nothing of relay: the stream was not what it was to be.
                     outcome, unclear = "not shown: the sender was late", unclear + 1
-                print(f"{case.name:36} {outcome}: {result['told']}", flush=True)
+                print(f"{case.name:36} {outcome}: {result['told']} ({memory(result)})", flush=True)
                 for fault in result["faults"]:
                     print(f"    {fault}")
                 if result["faults"]:

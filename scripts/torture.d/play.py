@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import kinds
+import links
 import reading
 import senders
 import verdicts
@@ -87,7 +89,9 @@ class Subject:
     """relay under test: how much memory it takes, and what it says."""
 
     def __init__(self, words: list[str], log: Path) -> None:
-        self.log, self.mebibytes = log, 0.0
+        self.log, self.mebibytes, self.resident = log, 0.0, 0.0
+        self.descriptors: tuple[int, int] | None = None
+        """The usual limits of file descriptors while it is starved."""
         with log.open("wb") as file:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
 
@@ -97,9 +101,25 @@ class Subject:
             for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
                 if line.startswith("VmHWM:"):
                     self.mebibytes = int(line.split()[1]) / 1024
+                elif line.startswith("VmRSS:"):
+                    self.resident = int(line.split()[1]) / 1024
         except OSError:
             pass
         return self.process.poll() is None
+
+    def starve(self, is_starved: bool) -> None:
+        """Lets it open no further descriptor, or as many as before."""
+        if is_starved == (self.descriptors is not None):
+            return
+        if self.descriptors:
+            resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, self.descriptors)
+            self.descriptors = None
+        else:
+            # Those that it has are kept, and each new one has the lowest free number.
+            taken = {int(path.name) for path in Path(f"/proc/{self.process.pid}/fd").iterdir()}
+            lowest = next(number for number in range(len(taken) + 1) if number not in taken)
+            hard = resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE)[1]
+            self.descriptors = resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (lowest, hard))
 
     def end(self) -> int | None:
         """Its status; none where it had to be killed."""
@@ -133,11 +153,11 @@ def prepare(case: Case, seed: int, master: Path, work: Path, short: bool) -> tup
     """What the case sends."""
     rng = seed_of(seed, case)
     form = form_of(case, rng)
-    studio = Studio(master, work, rng, case.transport, form, short)
+    studio = Studio(master, work, rng, case.transport, form, short, case.use)
     return case.kind.make(studio), studio
 
 
-def wait(case: Case, sent: Sent, sender: senders.Sender, subject: Subject) -> bool:
+def wait(case: Case, sent: Sent, sender: senders.Sender, subject: Subject, trial: Trial) -> bool:
     """Until all was sent and shown. Whether relay ended meanwhile."""
     length = sent.frames[1] / RATE if sent.file and sent.frames else sender.length()
     most = length + verdicts.TAILS[case.transport] + 0.5
@@ -147,7 +167,11 @@ def wait(case: Case, sent: Sent, sender: senders.Sender, subject: Subject) -> bo
     while subject.runs and not sender.failure:
         if sender.pace.begun is None and time.monotonic() - begun > FIRST:
             sender.failure = "relay asks for nothing"
-        if sender.pace.now() > most + (END if ends_itself else 2.0 if sent.file else 0.0):
+        now = sender.pace.now()
+        trial.resident.append((now, subject.resident))
+        if sent.starved:
+            subject.starve(sent.starved[0] <= now < sent.starved[1])
+        if now > most + (END if ends_itself else 2.0 if sent.file else 0.0):
             break
         time.sleep(0.1)
     return not subject.runs and not ends_itself
@@ -157,15 +181,16 @@ def play(case: Case, seed: int, relay: Path, master: Path, backup: Path, work: P
     """The case's line: what was sent, and what is wrong with what came of it."""
     work.mkdir(parents=True)
     sent, studio = prepare(case, seed, master, work, short)
-    sender = senders.ALL[case.transport](sent, studio.form, free_port(), work)
+    sender = senders.ALL[case.transport](sent, studio.form, free_port(), work, free_port() if sent.faults else 0)
     recording = work / "recording"
     subject: Subject | None = None
     trial = Trial(case.transport, case.use, studio.gop, own=studio.own)
     try:
+        links.lay(sender)
         sender.prepare()
         subject = Subject(command(relay, case, sender.address, backup, recording), work / "relay.log")
         sender.start()
-        trial.died = wait(case, sent, sender, subject)
+        trial.died = wait(case, sent, sender, subject, trial)
     except OSError as error:
         sender.failure = sender.failure or str(error)
     finally:
@@ -182,5 +207,5 @@ def play(case: Case, seed: int, relay: Path, master: Path, backup: Path, work: P
     found = verdicts.faults(sent, trial)
     if sender.failure:
         found.append(f"the sender: {sender.failure}")
-    return {"told": sent.told, "faults": found, "late": trial.late, "memory": trial.mebibytes,
+    return {"told": sent.told, "faults": found, "late": trial.late, "memory": trial.mebibytes, "kept": trial.kept,
             "words": " ".join(map(str, subject.process.args))}  # type: ignore[union-attr]

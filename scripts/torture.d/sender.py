@@ -5,11 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import flv
 import ts
-from stream import Sent, Session
+from media import Unit
+from stream import Sent, Session, after
+
+if TYPE_CHECKING:
+    from links import Link
 
 DATAGRAM = 7 * ts.PACKET
 PATIENCE = 30.0
@@ -67,9 +73,16 @@ class Sender:
 
     joins = 0.0
     """Seconds that the sender is ahead of relay."""
+    is_called = False
+    """Whether relay makes the connections."""
+    datagrams = False
+    """Whether it sends datagrams."""
 
-    def __init__(self, sent: Sent, form: str, port: int, work: Path) -> None:
+    def __init__(self, sent: Sent, form: str, port: int, work: Path, door: int = 0) -> None:
         self.sent, self.form, self.port, self.work = sent, form, port, work
+        self.door = door or port
+        """The port that is called: that of a link to `port`, if there is one."""
+        self.link: Link | None = None
         self.pace = Pace()
         self.threads: list[threading.Thread] = []
         self.failure = ""
@@ -96,7 +109,8 @@ class Sender:
             except InterruptedError:
                 pass
             except OSError as error:
-                if any(isinstance(argument, Session) and argument.intrudes for argument in arguments):
+                intrudes = any(isinstance(argument, Session) and argument.intrudes for argument in arguments)
+                if intrudes or self.pace.over.is_set():
                     return
                 self.failure = self.failure or f"{type(error).__name__}: {error}"
 
@@ -104,11 +118,25 @@ class Sender:
         self.threads.append(thread)
         thread.start()
 
+    def rest(self, units: list[Unit]) -> list[Unit]:
+        """What is sent by a sender that lost its connection, as soon as the network passes: from the next keyframe on.
+        Empty if there is none, or if no fault explains the loss."""
+        if not self.link:
+            return []
+        self.link.wait_until_it_passes()
+        key = next((unit for unit in units if unit.key and unit.due > self.pace.now() + 0.1), None)
+        if not key:
+            return []
+        left = [*(replace(unit, due=key.due) for unit in units[:1] if unit.kind == "data"), *after(units, key.due)]
+        return [replace(unit, time=max(0.0, unit.time - key.time)) for unit in left] if self.sent.restamps else left
+
     def length(self) -> float:
         """When the last unit is due."""
         return max((unit.due for unit in self.sent.units), default=0.0)
 
     def stop(self) -> None:
         self.pace.over.set()
+        if self.link:
+            self.link.close()
         for thread in self.threads:
             thread.join(5)

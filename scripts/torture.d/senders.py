@@ -7,11 +7,13 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import flv
 import ts
 from http_senders import HLS, HTTP
+from media import Unit
 from sender import DATAGRAM, PATIENCE, Sender, form_bytes, joined
 from stream import JOINS, Sent, Session
 
@@ -53,7 +55,10 @@ class RTMP(Sender):
         give_up = time.monotonic() + PATIENCE
         while True:
             try:
-                return socket.create_connection(("127.0.0.1", self.port), 5)
+                # A link takes connections before relay does.
+                if self.link and not is_bound(self.port, "tcp"):
+                    raise ConnectionRefusedError
+                return socket.create_connection(("127.0.0.1", self.door), 5)
             except OSError:
                 if time.monotonic() > give_up or self.pace.over.is_set():
                     raise
@@ -61,12 +66,23 @@ class RTMP(Sender):
 
     def publish(self, session: Session, link: socket.socket | None, is_last: bool) -> None:
         units = session.units
-        self.pace.wait(units[0].due)
-        link = link or self.connect()
-        with link:
+        while True:
+            self.pace.wait(units[0].due)
+            try:
+                return self.send(units, session, link, is_last)
+            except OSError:
+                units, link = self.rest(units), None
+                if not units:
+                    raise
+
+    def send(self, units: list[Unit], session: Session, link: socket.socket | None, is_last: bool) -> None:
+        is_again = link is None and self.link
+        with link or self.connect() as link:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.shake(link)
             link.settimeout(PATIENCE)
+            self.shake(link)
+            if is_again:
+                units = self.rest(units)  # relay may have taken long for its answer
             messages, waiting = flv.Messages(), list(session.commands)
             for unit in units:
                 self.pace.wait(unit.due)
@@ -107,13 +123,15 @@ class RTMP(Sender):
             pass
 
 
-def is_bound(port: int) -> bool:
-    """Whether somebody takes datagrams at a port."""
-    return f":{port:04X} " in Path("/proc/net/udp").read_text()
+def is_bound(port: int, protocol: str = "udp") -> bool:
+    """Whether somebody takes datagrams, or connections, at a port."""
+    return f":{port:04X} 00000000:0000 " in Path(f"/proc/net/{protocol}").read_text()
 
 
 class UDP(Sender):
     """Datagrams of seven packets."""
+
+    datagrams = True
 
     @property
     def address(self) -> str:
@@ -145,11 +163,18 @@ class SRT(UDP):
         return f"srt://127.0.0.1:{self.port}?mode=listener"
 
     def send(self, session: Session) -> None:
-        self.pace.wait(session.units[0].due)
+        units = session.units
+        while units:
+            self.pace.wait(units[0].due)
+            self.call(replace(session, units=units), session is self.last)
+            units = self.rest(units)
+
+    def call(self, session: Session, is_last: bool) -> None:
+        """Sends until the case is over, or the connection."""
         with (self.work / "srt.log").open("ab") as log:
             caller = subprocess.Popen(
                 ["srt-live-transmit", "-q", "-a:no", "-chunk", "1316", "file://con",
-                 f"srt://127.0.0.1:{self.port}?mode=caller&latency=200"],
+                 f"srt://127.0.0.1:{self.door}?mode=caller&latency=200"],
                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log)
         assert caller.stdin
         try:
@@ -158,7 +183,7 @@ class SRT(UDP):
                 # It sends whole chunks only, and would keep the rest until more comes.
                 caller.stdin.write(ts.filled(data, DATAGRAM))
                 caller.stdin.flush()
-            if session is self.last:
+            if is_last:
                 self.pace.over.wait()
         except BrokenPipeError:
             pass  # turned away
@@ -171,10 +196,11 @@ class RTSP(Sender):
     """ffmpeg records into the server of scripts/live-inputs, and relay plays from there."""
 
     joins = JOINS["rtsp"]
+    is_called = True
 
     @property
     def address(self) -> str:
-        return f"rtsp://127.0.0.1:{self.port}/live"
+        return f"rtsp://127.0.0.1:{self.door}/live"
 
     def prepare(self) -> None:
         server = Path(__file__).parent.parent / "live-inputs.d" / "rtsp.py"
@@ -182,8 +208,9 @@ class RTSP(Sender):
             self.server = subprocess.Popen([sys.executable, server, str(self.port)], stderr=log)
             self.connected().close()
             self.pusher = subprocess.Popen(
-                ["ffmpeg", "-v", "error", "-f", "flv", "-i", "-", "-c", "copy", "-f", "rtsp",
-                 "-rtsp_transport", "tcp", self.address], stdin=subprocess.PIPE, stderr=log)
+                ["ffmpeg", "-v", "error", "-f", "flv", "-i", "-", "-c", "copy", "-max_interleave_delta", "100000",
+                 "-f", "rtsp", "-rtsp_transport", "tcp", f"rtsp://127.0.0.1:{self.port}/live"],
+                stdin=subprocess.PIPE, stderr=log)
         self.pace.begin()
         self.run(self.send)
         self.pace.over.wait(self.joins)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import flv
@@ -38,6 +38,8 @@ class Session:
     """Commands of RTMP, and when they are sent."""
     codings: tuple[tuple[float, Coding], ...] = ()
     """Of fragmented MP4 by HLS: its codings, each with an initialization section, and when they begin."""
+    fails: float = 0.0
+    """Of HLS: seconds for which its server fails, from when its playlist has first told of another coding."""
     abrupt: bool = False
     """Leaves without a word."""
     intrudes: bool = False
@@ -51,6 +53,17 @@ class Shape:
     size: tuple[int, int] = (media.WIDTH, media.HEIGHT)
     aspect: str = "1:1"
     rate: float = RATE
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is done to the network between a sender and relay, and when: see links.py."""
+
+    how: str
+    begin: float
+    end: float
+    delay: float = 0.0
+    """Seconds by which each answer is late, if it is slow."""
 
 
 @dataclass
@@ -88,6 +101,14 @@ class Sent:
     """Whether the sender shows some numbers in two frames, so that a copy does, too."""
     restarts: bool = False
     """Whether the playlist of HLS counts from 0 with each session."""
+    faults: list[Fault] = field(default_factory=list)
+    """What the network does, one after the other. A sender that loses its connection makes another one."""
+    restamps: bool = False
+    """Whether a sender that makes another connection begins its stamps at 0."""
+    starved: tuple[float, float] | None = None
+    """From when until when relay gets no file descriptor in addition to those that it has."""
+    largest: tuple[int, int] = (0, 0)
+    """The size of the largest frames, if they are not in the program's shape."""
 
     @property
     def units(self) -> list[Unit]:
@@ -97,9 +118,10 @@ class Sent:
 class Studio:
     """Makes clips for a case. The same coding is made once."""
 
-    def __init__(self, master: Path, work: Path, rng: random.Random, transport: str, form: str, short: bool) -> None:
+    def __init__(self, master: Path, work: Path, rng: random.Random, transport: str, form: str, short: bool,
+                 use: str = "alone") -> None:
         self.master, self.work, self.rng, self.short = master, work, rng, short
-        self.transport, self.form = transport, form
+        self.transport, self.form, self.use = transport, form, use
         self.number = 0
         self.own: dict[int, float] = {}
         """The relation of audio to video in what was coded, by second."""
@@ -107,6 +129,8 @@ class Studio:
         joins = JOINS.get(transport, 0)
         self.at = 4.0 + joins
         """When relay has long been on air, in seconds since the sender began: what is done is done here."""
+        self.held = 1.0 if transport == "hls" else 0.0
+        """Seconds by which a hole in the stream is felt earlier: the segment before it ends with the next keyframe."""
         self.frames = ((9 if short else 14) + joins) * RATE
         """Frames of a usual case."""
 
@@ -150,6 +174,14 @@ class Studio:
         """A usual stream: metadata, where its form has them, and a clip."""
         exact = Coding(**{"frames": self.frames, **coding})  # type: ignore[arg-type]
         return [described(exact), *self.clip(exact).units]
+
+    def parted(self, parts: list[Coding]) -> list[Unit]:
+        """Clips of video, one after the other, with audio that goes on through all of them."""
+        whole = replace(parts[0], frames=sum(part.frames for part in parts))
+        video = [unit for part in parts for unit in only(self.clip(part).units, "video")]
+        units = sorted([*video, *only(self.clip(whole).units, "audio")],
+                       key=lambda unit: (unit.due, unit.kind == "audio"))
+        return [described(parts[0]), *units]
 
     def joined(self, first: Coding, second: Coding) -> list[Unit]:
         """Two clips, one after the other, with the times of one stream."""

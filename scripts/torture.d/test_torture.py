@@ -7,25 +7,32 @@ import array
 import json
 import math
 import random
+import socket
+import time
+import threading
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import media  # first: it says where the modules of other scripts are
 import flv
 import fmp4
 import http_senders
 import kinds
+import links
 import main
 import mp4
+import networks
 import play
 import reading
+import sender
 import stamps
 import ts
 import verdicts
 from files import spoil
 from media import RATE, Unit
 from reading import Frame, Reading
-from stream import Sent, Session, Shape
+from stream import Fault, Sent, Session, Shape, Studio
 
 AVCC = b"\1\x64\0\x1f\xff\xe1\0\2\x67\1\1\0\1\x68"
 AAC = b"\x11\x90"
@@ -253,6 +260,143 @@ class PlaylistTests(unittest.TestCase):
         self.assertFalse("MAP" in packets or "DISCONTINUITY" in packets)
 
 
+class LinkTests(unittest.TestCase):
+    def setUp(self) -> None:
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.server.settimeout(10)
+        self.addCleanup(self.server.close)
+        self.door = play.free_port()
+
+    def link(self, relay_calls: bool = True) -> links.TCPLink:
+        link = links.TCPLink(self.door, self.server.getsockname()[1], [], sender.Pace(), relay_calls)
+        self.addCleanup(link.close)
+        return link
+
+    def pair(self) -> tuple[socket.socket, socket.socket]:
+        """Both ends of a connection through the link."""
+        caller = socket.create_connection(("127.0.0.1", self.door), 10)
+        called = self.server.accept()[0]
+        called.settimeout(10)
+        for end in (caller, called):
+            self.addCleanup(end.close)
+        # What has passed once has a pair in the link.
+        caller.sendall(b"hello")
+        self.assertEqual(called.recv(9), b"hello")
+        return caller, called
+
+    def test_what_is_sent_while_a_link_is_frozen_passes_afterwards(self) -> None:
+        link = self.link()
+        caller, called = self.pair()
+        fault = Fault("freeze", 0, 1)
+        link.begin(fault)
+        called.sendall(b"late")
+        caller.settimeout(0.2)
+        self.assertRaises(TimeoutError, caller.recv, 9)
+        link.end(fault)
+        caller.settimeout(10)
+        self.assertEqual(caller.recv(9), b"late")
+
+    def test_a_link_that_is_cut_resets_connections_and_refuses_others(self) -> None:
+        link = self.link()
+        fault = Fault("cut", 0, 1)
+        for end in self.pair():
+            self.assertIsNotNone(end)
+        caller, called = self.pair()
+        link.begin(fault)
+        for end in (caller, called):
+            self.assertRaises(ConnectionResetError, end.recv, 9)
+        self.assertRaises(ConnectionRefusedError, self.pair)
+        link.end(fault)
+        self.pair()
+
+    def test_relay_s_end_of_a_dead_connection_stays_open(self) -> None:
+        for relay_calls in (True, False):
+            link = self.link(relay_calls)
+            caller, called = self.pair()
+            relays, other = (caller, called) if relay_calls else (called, caller)
+            fault = Fault("dead", 0, 1)
+            link.begin(fault)
+            self.assertRaises(ConnectionResetError, other.recv, 9)
+            link.end(fault)
+            relays.sendall(b"question")
+            relays.settimeout(0.2)
+            self.assertRaises(TimeoutError, relays.recv, 9)
+            self.pair()
+            link.close()
+            self.door = play.free_port()
+
+    def test_slow_answers(self) -> None:
+        link = self.link()
+        link.begin(Fault("slow", 0, 1, 0.3))
+        caller, called = self.pair()
+        begun = time.monotonic()
+        called.sendall(b"answer")
+        self.assertEqual(caller.recv(9), b"answer")
+        self.assertGreater(time.monotonic() - begun, 0.2)
+
+    def test_a_sender_comes_back_with_a_keyframe(self) -> None:
+        one = sender.Sender(Sent("", [Session(units())], restamps=True), "flv", 1, Path())
+        self.assertEqual(one.rest(units()), [])  # without a fault nothing explains the loss
+        one.link = links.Link([], one.pace)
+        one.pace.begun = time.monotonic() - 1.5
+        left = one.rest([Unit("data", 0.0, b"metadata"), *units()])
+        self.assertEqual([(unit.kind, unit.due, unit.time) for unit in left[:2]],
+                         [("data", 2.0, 0.0), ("video", 2.0, 0.0)])
+        self.assertTrue(left[1].key)
+
+
+    def test_a_server_fails_once_its_playlist_tells_of_another_coding(self) -> None:
+        sent = Sent("", [Session(fails=30.0)])
+        sender = http_senders.HLS(sent, "ts", 1, Path())
+        sender.kept, sender.lock = {"live.m3u8": b"#EXTM3U\n#EXT-X-DISCONTINUITY-SEQUENCE:0\n"}, threading.Lock()
+        sender.pace.begin()
+        request = mock.Mock(path="/live.m3u8", headers={})
+        sender.answer(request)
+        sender.kept["live.m3u8"] += b"#EXT-X-DISCONTINUITY\n"
+        sender.answer(request)
+        request.send_error.assert_not_called()
+        self.assertEqual(request.wfile.write.call_count, 2)
+        sender.answer(request)
+        request.send_error.assert_called_once_with(503)
+        sender.fails_until = 0.001
+        sender.answer(request)
+        self.assertEqual(request.wfile.write.call_count, 3)
+
+
+class Canned(Studio):
+    """A studio that codes nothing."""
+
+    def plain(self, **coding: object) -> list[Unit]:
+        return units(-(-int(coding.get("frames", self.frames)) // RATE))  # type: ignore[call-overload]
+
+
+class NetworkKindTests(unittest.TestCase):
+    def sent(self, make: kinds.Make, transport: str) -> list[Sent]:
+        return [make(Canned(Path(), Path(), random.Random(seed), transport, "flv", False)) for seed in range(5)]
+
+    def test_streams_last_until_all_must_be_right_again(self) -> None:
+        for make in (networks.cut, networks.freeze, networks.dead, networks.starved, networks.two):
+            for transport in networks.CALLED:
+                for sent in self.sent(make, transport):
+                    end = max([0.0, *(end for _, end in sent.disturbed)])
+                    bound = verdicts.bound(sent, verdicts.Trial(transport, "alone", 1.0))
+                    last = max(unit.due for unit in sent.units)
+                    self.assertGreater(last - verdicts.TAILS[transport], end + bound, sent.told)
+
+    def test_what_a_buffer_hides_is_no_disturbance(self) -> None:
+        for sent in self.sent(networks.freeze, "srt"):
+            fault = sent.faults[0]
+            self.assertEqual(sent.disturbed, [] if fault.end - fault.begin < 0.2 else [(fault.begin, fault.end)])
+
+    def test_the_second_disturbance_begins_while_the_first_one_is_recovered_from(self) -> None:
+        for transport in ("udp", "srt", "rtmp", "hls"):
+            for sent in self.sent(networks.two, transport):
+                (_, end), (begin, _) = sent.disturbed
+                self.assertLess(begin, end + verdicts.BOUNDS[transport] + sent.bound)
+                self.assertFalse(sent.faults and transport == "udp")
+                self.assertFalse(transport == "srt" and any(fault.how == "cut" for fault in sent.faults))
+
+
 class ReadingTests(unittest.TestCase):
     def test_beeps_say_when_and_which(self) -> None:
         samples = array.array("h")
@@ -348,6 +492,14 @@ class VerdictTests(unittest.TestCase):
             one = trial(good(list(range(350))))
             vars(one).update(change)
             self.assertTrue(any(words in fault for fault in verdicts.faults(self.sent(), one)), words)
+
+    def test_memory_that_is_kept_is_seen(self) -> None:
+        sent = self.sent(disturbed=[(4.0, 4.5)])
+        for peak, late, broken in ((300.0, 110.0, False), (300.0, 300.0, True), (100.0, 100.0, False)):
+            one = trial(good(list(range(350))))
+            one.resident = [(second / 10, 100.0 if second < 40 else peak if second < 80 else late)
+                            for second in range(145)]
+            self.assertEqual(any("memory" in fault for fault in verdicts.faults(sent, one)), broken)
 
     def test_words(self) -> None:
         one = trial(good(list(range(350))))

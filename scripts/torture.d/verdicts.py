@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
+import media
 from media import RATE
 from reading import Frame, Reading, offsets
 from stream import Sent, Shape
@@ -27,6 +28,11 @@ WARNINGS = 25
 """Lines that an operator reads for one disturbance, at most."""
 REORDERED = 4
 """Frames that can refer to one that is shown after them, at most."""
+KEPT_MIB = 40
+"""Mebibytes that relay may have in addition some time after a disturbance. In minutes of docs/scorecard.md it gets at
+most 8 more, at 1280x720."""
+SETTLED = 5.0
+"""Seconds after a disturbance until memory is given back at the latest."""
 MEMORY_MIB = 350
 PICTURES = 40
 """Pictures that may be in memory at once, beside that."""
@@ -50,6 +56,11 @@ class Trial:
     died: bool = False
     """Whether it ended before it was told to."""
     mebibytes: float = 0.0
+    """The most that it took."""
+    resident: list[tuple[float, float]] = field(default_factory=list)
+    """How many mebibytes it had at each time of the case."""
+    kept: float | None = None
+    """How many more it had in the end than before a disturbance, if that was measured."""
     late: float = 0.0
     """How late the sender was, in seconds."""
 
@@ -88,11 +99,27 @@ def life(sent: Sent, trial: Trial) -> list[str]:
         found.append("does not end")
     elif trial.died or trial.status:
         found.append(f"ended {'by itself ' if trial.died else ''}with {trial.status}")
-    width, height = max(sent.shape.size, (sent.later or sent.shape).size)
+    width, height = max(sent.shape.size, (sent.later or sent.shape).size, sent.largest)
     most = MEMORY_MIB + PICTURES * width * height * 1.5 / 2**20
     if trial.mebibytes > most:
         found.append(f"took {trial.mebibytes:.0f} MiB of memory; {most:.0f} are the bound")
-    return found
+    return found + kept(sent, trial)
+
+
+def kept(sent: Sent, trial: Trial) -> list[str]:
+    """Memory that is not given back after a disturbance, if the case is long enough to tell."""
+    if not sent.disturbed:
+        return []
+    begin, end = sent.disturbed[0][0], max(end for _, end in sent.disturbed)
+    before = [size for at, size in trial.resident if begin - SETTLED <= at < begin]
+    after = [size for at, size in trial.resident if at >= end + SETTLED]
+    if len(before) < 5 or not after:
+        return []
+    trial.kept = min(after) - max(before)
+    # Frames of another size that stay take more, or less.
+    width, height = (sent.later or sent.shape).size
+    most = KEPT_MIB + PICTURES * max(0.0, width * height - media.WIDTH * media.HEIGHT) * 1.5 / 2**20
+    return [f"has {trial.kept:.0f} MiB of memory more than before; {most:.0f} are the bound"] * (trial.kept > most)
 
 
 def shape(sent: Sent, trial: Trial) -> list[str]:
