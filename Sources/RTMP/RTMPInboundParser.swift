@@ -83,11 +83,14 @@ package struct RTMPInboundParser {
     /// The current limits for the peer.
     var limits: Limits
     private(set) var chunkBytes: Int
-    private var streams: [Int: ChunkStream]
+    /// The peer's chunk streams, in the order of their first use, and their numbers. They are few. In arrays they are
+    /// found and changed in place for each chunk of a few bytes, which a dictionary makes several times as expensive.
+    private var streams: [ChunkStream]
+    private var numbers: [Int]
     /// The bytes of a chunk's header that is not complete yet.
     private var header: [UInt8] = []
-    /// The chunk stream of the incomplete chunk, and the number of its missing bytes.
-    private var chunk: (stream: Int, remaining: Int)?
+    /// The place in ``streams`` of the incomplete chunk's stream, and the number of the chunk's missing bytes.
+    private var chunk: (place: Int, remaining: Int)?
     /// The total size of the bodies in `streams`, in bytes.
     private var messageBytes: Int
     /// Whether the peer does not repeat extended timestamps within a message, like an old encoder of Adobe.
@@ -99,7 +102,7 @@ package struct RTMPInboundParser {
     /// reader. The defaults are those of a new connection.
     init(chunkBytes: Int = RTMPChunkSize.initial, streams: [Int: ChunkStream] = [:], limits: Limits = .conversation) {
         self.chunkBytes = max(1, chunkBytes)
-        self.streams = streams
+        (self.streams, numbers) = (Array(streams.values), Array(streams.keys))
         self.limits = limits
         messageBytes = streams.values.reduce(0) { $0 + $1.body.count }
     }
@@ -132,13 +135,13 @@ package struct RTMPInboundParser {
 
     private mutating func advance(in bytes: Span<UInt8>, at cursor: inout Int) throws(Malformed) -> Message? {
         while true {
-            if let (id, remaining) = chunk {
+            if let (place, remaining) = chunk {
                 let count = min(remaining, bytes.count - cursor)
-                try append(bytes.extracting(cursor..<cursor + count), to: id)
+                try append(bytes.extracting(cursor..<cursor + count), to: place)
                 cursor += count
-                chunk = count == remaining ? nil : (id, remaining - count)
+                chunk = count == remaining ? nil : (place, remaining - count)
                 guard count == remaining else { return nil }
-                if let message = try complete(id) { return message }
+                if let message = try complete(place) { return message }
             }
             guard cursor < bytes.count else { return nil }
             header.append(bytes[cursor])
@@ -148,27 +151,28 @@ package struct RTMPInboundParser {
         }
     }
 
-    private mutating func append(_ bytes: Span<UInt8>, to id: Int) throws(Malformed) {
-        if limits.skipsLongMessages, let length = streams[id]?.length, length > limits.messageBytes {
-            streams[id]?.skipped += bytes.count
+    private mutating func append(_ bytes: Span<UInt8>, to place: Int) throws(Malformed) {
+        if limits.skipsLongMessages, streams[place].length > limits.messageBytes {
+            streams[place].skipped += bytes.count
             return
         }
         guard messageBytes + bytes.count <= limits.heldBytes else {
             throw Malformed(reason: "incomplete messages of more than \(limits.heldBytes) bytes")
         }
         messageBytes += bytes.count
-        bytes.withUnsafeBufferPointer { streams[id]?.append($0) }
+        bytes.withUnsafeBufferPointer { streams[place].append($0) }
     }
 
-    /// Returns the message of the chunk stream `id`, if its body is complete and was not skipped. The messages Set
-    /// Chunk Size and Abort are carried out here and not returned.
-    private mutating func complete(_ id: Int) throws(Malformed) -> Message? {
-        guard let stream = streams[id], stream.received == stream.length else { return nil }
-        discard(id)
+    /// Returns the message of the chunk stream at `place`, if its body is complete and was not skipped. The messages
+    /// Set Chunk Size and Abort are carried out here and not returned.
+    private mutating func complete(_ place: Int) throws(Malformed) -> Message? {
+        guard streams[place].received == streams[place].length else { return nil }
+        let stream = streams[place]
+        discard(place)
         guard stream.skipped == 0 else { return nil }
         switch stream.type {
         case 1: try setChunkSize(stream.body)
-        case 2: if let id = Self.number(stream.body) { discard(id) }
+        case 2: if let place = Self.number(stream.body).flatMap(numbers.firstIndex) { discard(place) }
         default:
             return Message(type: stream.type, timestamp: stream.timestamp, streamID: stream.streamID, body: stream.body)
         }
@@ -187,11 +191,11 @@ package struct RTMPInboundParser {
         body.count < 4 ? nil : body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// Discards the incomplete message of the chunk stream `id`.
-    private mutating func discard(_ id: Int) {
-        messageBytes -= streams[id]?.body.count ?? 0
-        streams[id]?.body = []
-        streams[id]?.skipped = 0
+    /// Discards the incomplete message of the chunk stream at `place`.
+    private mutating func discard(_ place: Int) {
+        messageBytes -= streams[place].body.count
+        streams[place].body = []
+        streams[place].skipped = 0
     }
 }
 
@@ -200,29 +204,55 @@ extension RTMPInboundParser {
     private mutating func beginChunk() throws(Malformed) {
         guard let (id, start) = chunkStreamID else { return }
         let format = header[0] >> 6
-        let end = start + [11, 7, 3, 0][Int(format)]
+        let end = start + Self.messageHeaderBytes(format)
         guard header.count >= end else { return }
-        guard streams[id] != nil || streams.count < limits.chunkStreams else {
+        let known = numbers.firstIndex(of: id)
+        guard known != nil || streams.count < limits.chunkStreams else {
             throw Malformed(reason: "more than \(limits.chunkStreams) chunk streams")
         }
-        var stream = streams[id] ?? ChunkStream()
+        // Nearly all headers of a sender with small chunks only continue a message, and change nothing.
+        if let known, format == 3, streams[known].extended == nil, streams[known].received > 0 {
+            return try beginChunk(at: known)
+        }
+        var stream = known.map { streams[$0] } ?? ChunkStream()
         if format < 3 {
             let time = integer(at: start, bytes: 3)
             let isExtended = time == Self.extendedMark
             guard !isExtended || header.count == end + 4 else { return }
             stream.extended = isExtended ? integer(at: end, bytes: 4) : nil
-            discard(id)
+            if let known { discard(known) }
             (stream.body, stream.skipped) = ([], 0)
             take(format, start, time: stream.extended ?? time, into: &stream)
         } else {
             guard try repeats(&stream, from: end) else { return }
         }
-        header.removeAll(keepingCapacity: true)
-        guard stream.length <= limits.messageBytes || limits.skipsLongMessages else {
-            throw Malformed(reason: "a message of \(stream.length) bytes, where \(limits.messageBytes) are the most")
+        if let known {
+            streams[known] = stream
+        } else {
+            streams.append(stream)
+            numbers.append(id)
         }
-        chunk = (id, min(chunkBytes, stream.length - stream.received))
-        streams[id] = stream
+        try beginChunk(at: known ?? streams.count - 1)
+    }
+
+    /// Begins the chunk of the chunk stream at `place`, whose header is complete.
+    private mutating func beginChunk(at place: Int) throws(Malformed) {
+        header.removeAll(keepingCapacity: true)
+        let (length, received) = (streams[place].length, streams[place].received)
+        guard length <= limits.messageBytes || limits.skipsLongMessages else {
+            throw Malformed(reason: "a message of \(length) bytes, where \(limits.messageBytes) are the most")
+        }
+        chunk = (place, min(chunkBytes, length - received))
+    }
+
+    /// The size of a message header of this type, without the extended timestamp, in bytes (5.3.1.2).
+    private static func messageHeaderBytes(_ format: UInt8) -> Int {
+        switch format {
+        case 0: 11
+        case 1: 7
+        case 2: 3
+        default: 0
+        }
     }
 
     /// Reads the fields of a header of type 0, 1 or 2 (5.3.1.2).

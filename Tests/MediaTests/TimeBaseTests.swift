@@ -13,12 +13,29 @@ struct TimeBaseTests {
         var previous: Int64 = -1
         for frame in stride(from: Int64(0), through: day, by: 997) {
             let milliseconds = frames.rescale(frame, to: .milliseconds, rounding: .down)
-            // The exact time is in [ms, ms + 1). Integers, so that the check itself cannot drift.
+            // The exact time is in [ms, ms + 1). The check uses integers, so that it has no rounding errors itself.
             #expect(milliseconds * 30000 <= frame * 1001 * 1000)
             #expect((milliseconds + 1) * 30000 > frame * 1001 * 1000)
             #expect(milliseconds > previous)
             previous = milliseconds
         }
+    }
+
+    @Test("A duration in nanoseconds is rounded toward zero, and clamped where 64 bits are too few")
+    func nanoseconds() {
+        let attosecond = Duration(secondsComponent: 0, attosecondsComponent: 1)
+        // Durations of more than 9.2 s have more attoseconds than fit in 64 bits.
+        for whole: Int64 in [1, 999_999_999, 9_223_372_036, 9_223_372_037, 12_345_678_901_234_567, .max - 1] {
+            for sign: Int64 in [1, -1] {
+                let duration = Duration.nanoseconds(whole * sign)
+                #expect(duration.inNanoseconds == whole * sign)
+                #expect((duration + attosecond * Int(sign)).inNanoseconds == whole * sign)
+                #expect((duration - attosecond * Int(sign)).inNanoseconds == (whole - 1) * sign)
+            }
+        }
+        #expect((Duration.nanoseconds(Int64.max) + .nanoseconds(1)).inNanoseconds == .max)
+        #expect((Duration.nanoseconds(Int64.min) - .nanoseconds(1)).inNanoseconds == .min)
+        #expect(Duration.zero.inNanoseconds == 0)
     }
 
     @Test(

@@ -134,6 +134,51 @@ import Testing
         #expect(read > 0 && refused > 0, "read \(read), refused \(refused): both must be tried")
     }
 
+    /// The basic header of a chunk (5.3.1.1).
+    private static func basicHeader(_ format: UInt8, of stream: Int) -> [UInt8] {
+        switch stream {
+        case ..<64: [format << 6 | UInt8(stream)]
+        case ..<320: [format << 6, UInt8(stream - 64)]
+        default: [format << 6 | 1, UInt8((stream - 64) & 0xFF), UInt8((stream - 64) >> 8)]
+        }
+    }
+
+    @Test("Messages on many chunk streams whose chunks alternate arrive whole; one that is aborted does not arrive")
+    func alternation() throws {
+        var generator = SeededRandom()
+        var streams = Array(3..<23) + Array(64..<84) + Array(320..<340)
+        streams.shuffle(using: &generator)
+        var rest: [Int: [UInt8]] = [:]
+        for stream in streams {
+            let count = Int.random(in: 200...900, using: &generator)
+            rest[stream] = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+        }
+        let (bodies, aborted) = (rest, streams[30])
+        var (parser, ended, begun) = (RTMPInboundParser(), [Int](), Set<Int>())
+        var messages: [RTMPInboundParser.Message] = []
+        while let stream = streams.randomElement(using: &generator), let left = rest[stream] {
+            var bytes = Self.basicHeader(begun.insert(stream).inserted ? 0 : 3, of: stream)
+            if left == bodies[stream] {
+                let length = [0, UInt8(left.count >> 8), UInt8(left.count & 0xFF)]
+                bytes += [0, 0, 0] + length + [9, UInt8(stream & 0xFF), 0, 0, 0]
+            }
+            messages += try parser.parse(bytes + left.prefix(128))
+            rest[stream] = Array(left.dropFirst(128))
+            if stream == aborted {
+                let number = (0..<4).reversed().map { UInt8(stream >> (8 * $0) & 0xFF) }
+                messages += try parser.parse([0x02, 0, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0] + number)
+                streams.removeAll { $0 == stream }
+            } else if left.count <= 128 {
+                ended.append(stream)
+                streams.removeAll { $0 == stream }
+            }
+        }
+        #expect(ended.count == 59)
+        #expect(messages.map(\.body) == ended.compactMap { bodies[$0] })
+        #expect(messages.map(\.streamID) == ended.map { UInt32($0 & 0xFF) })
+        #expect(parser.heldBytes == 0)
+    }
+
     @Test("A peer that begins many long messages and ends none is refused before they fill the memory")
     func flood() {
         var parser = RTMPInboundParser(chunkBytes: 1 << 16)

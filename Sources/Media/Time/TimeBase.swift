@@ -79,11 +79,9 @@ extension Duration {
     /// The duration in nanoseconds, rounded toward zero and clamped to 64 bits (292 years).
     @inlinable
     package var inNanoseconds: Int64 {
-        let parts = components
-        let (scaled, overflow) = parts.seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let (sum, isTooLarge) = scaled.addingReportingOverflow(parts.attoseconds / 1_000_000_000)
-        if overflow || isTooLarge { return parts.seconds < 0 ? .min : .max }
-        return sum
+        // Up to 9.2 s, a division in 64 bits gives the same result faster. Each sum of a moment and a duration needs it.
+        if let attoseconds = Int64(exactly: attoseconds) { return attoseconds / 1_000_000_000 }
+        return Int64(clamping: attoseconds / 1_000_000_000)
     }
 
     /// The duration in whole milliseconds, rounded toward zero.
