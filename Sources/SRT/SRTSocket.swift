@@ -249,11 +249,12 @@ extension SRTSocket {
     }
 
     /// The data in libsrt that is not acknowledged yet. It is given as the time in milliseconds between the oldest and
-    /// the newest message, and as the size in bytes.
-    package var sendBuffer: (milliseconds: Int64, bytes: Int) {
+    /// the newest message, as the size in bytes, and as the number of messages, each of which is one packet. Nil after
+    /// libsrt has removed the connection.
+    package var sendBuffer: (milliseconds: Int64, bytes: Int, messages: Int)? {
         var (blocks, bytes) = (0, 0)
         let time = srt_getsndbuffer(handle, &blocks, &bytes)
-        return (max(0, Int64(time)), bytes)
+        return time < 0 ? nil : (Int64(time), bytes, blocks)
     }
 
     /// The time for which the receiver buffers data, in milliseconds. It is the larger of both sides' settings.

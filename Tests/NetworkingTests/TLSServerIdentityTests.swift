@@ -11,9 +11,11 @@ import Testing
 @Suite("The certificate of a listening port")
 struct TLSServerIdentityTests {
     private final class Notices: Sendable {
-        private let all = Mutex<[String]>([])
-        func note(_ text: String) { all.withLock { $0.append(text) } }
-        var told: [String] { all.withLock { $0 } }
+        private let all = Mutex<[TLSServerIdentity.Notice]>([])
+        func note(_ notice: TLSServerIdentity.Notice) { all.withLock { $0.append(notice) } }
+        var told: [String] { all.withLock { $0.map(\.description) } }
+        /// The notices that are errors.
+        var errors: [String] { all.withLock { $0.filter(\.isError).map(\.description) } }
     }
 
     private let notices = Notices()
@@ -66,7 +68,7 @@ struct TLSServerIdentityTests {
         #expect(complaint()?.contains("no key in PEM") == true)
     }
 
-    @Test("An identity that is not strict uses an expired certificate and an open key, and tells of both")
+    @Test("Without strict checks an expired certificate and a key that others can read are used and reported")
     func weak() throws {
         files.write(TLSSamples.expired)
         chmod(files.key, 0o604)
@@ -76,7 +78,7 @@ struct TLSServerIdentityTests {
         #expect(notices.told.count == 2)
         #expect(notices.told.contains { $0.contains("has expired") })
         #expect(notices.told.contains { $0.contains("open to everybody") })
-        // The renewed pair is sound.
+        // The new certificate and key have no such faults.
         files.write(TLSSamples.two)
         chmod(files.key, 0o600)
         identity.look()
@@ -110,5 +112,6 @@ struct TLSServerIdentityTests {
         files.write(TLSSamples.two.key, to: files.key)
         identity.look()
         #expect(notices.told.count == 2 && notices.told[1].contains("used from now on"))
+        #expect(notices.errors == [notices.told[0]], "only the renewal that failed is an error")
     }
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import HLS
 import SRT
+import TestSupport
 import Testing
 
 @testable import FanOut
@@ -26,6 +28,24 @@ struct OutputPlaceTests {
         #expect(try waits(next, for: old))
         #expect(try waits(next, for: old, hasStoppedListening: true))
         #expect(try !waits(target("/tmp/live/part"), for: old))
+    }
+
+    @Test("An HLS output waits for a removed one in the same directory, however the directory's path is written")
+    func spellings() throws {
+        let temporary = try TemporaryDirectory()
+        let (directory, link) = (temporary.path("live"), temporary.path("link"))
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: directory)
+        let target = { (path: String) in HLSTarget(location: try HLSLocation("hls:\(path)"), name: "hls") }
+        let old = try target(directory)
+        for path in ["\(directory)/", temporary.path("./live"), temporary.path("live/../live"), link] {
+            #expect(try waits(target(path), for: old), "\(path)")
+        }
+        #expect(try !waits(target(temporary.path("other")), for: old))
+        // The first of two outputs creates the directory that both name.
+        let missing = try target(temporary.path("new"))
+        try FileManager.default.createDirectory(atPath: temporary.path("new"), withIntermediateDirectories: false)
+        #expect(try waits(target("\(link)/../new"), for: missing))
     }
 
     @Test("An SRT output that listens waits until a removed one has closed the port that both need")

@@ -50,6 +50,10 @@ struct SRTSessionTests {
 
         func drain() { session.post { $0.drain() } }
 
+        var phase: SRTSession.Phase {
+            session.executor.queue.sync { session.assumeIsolated { $0.phase } }
+        }
+
         /// Blocks until the session's queue has run all work that was posted to it, and the work posted by that.
         func collect() { for _ in 0..<2 { session.executor.queue.sync {} } }
     }
@@ -224,6 +228,28 @@ struct SRTSessionTests {
             return sender.events.isDrained
         }
         #expect(frames(peer.received) == 20)
+    }
+
+    @Test("If an SRT receiver closes before it has acknowledged the program's end, the missing frames count as lost")
+    func unacknowledgedEnd() throws {
+        let peer = try SRTPeer(latency: 50)
+        let path = try CutPath(to: peer.port)
+        let call = try Call(path.port)
+        try eventually("a connection") { call.socket.condition == .connected && peer.isCalled }
+        let sender = try Sender(call)
+        sender.start()
+        sender.push(0..<10)
+        try eventually { self.frames(peer.received) == 10 }
+        path.pass(.answersOnly)
+        sender.push(10..<15)
+        sender.drain()
+        try eventually("all frames are passed to libsrt") { sender.phase == .lingering }
+        peer.hangUp()
+        try eventually("the end") { sender.events.failure != nil || sender.events.isDrained }
+        let progress = sender.session.progress
+        #expect(progress.frames == 10 && progress.drops.frames == 5 && progress.waitingFrames == 0)
+        let failure = try #require(sender.events.failure)
+        #expect(failure.kind == .lost && failure.reason.contains("before it acknowledged the last 5 frames"))
     }
 
     // MARK: Outages

@@ -10,6 +10,8 @@ package struct IPAddress: Hashable, Sendable {
 
     /// Parses `text`, which has no brackets and no zone; nil if it is not an IP address, for example a host name.
     package init?(_ text: String) {
+        // For inet_pton, text ends at a NUL: what follows would be ignored.
+        guard !text.utf8.contains(0) else { return nil }
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, text, &bytes) == 1 {
             self.bytes = Array(bytes.prefix(4))

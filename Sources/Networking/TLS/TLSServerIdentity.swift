@@ -11,8 +11,16 @@ internal import Synchronization
 /// The certificate and key of a listener, from two PEM files that are read again when they change.
 ///
 /// A private queue checks the files every five seconds. If the new files cannot be used, the old certificate and key
-/// stay in use, and a notice is logged. Any thread may call the methods.
+/// stay in use, and an error is reported. Any thread may call the methods.
 package final class TLSServerIdentity: Sendable {
+    /// What an operator is told of the two files.
+    package struct Notice: Sendable, CustomStringConvertible {
+        /// One sentence.
+        package let description: String
+        /// Whether a renewal failed, so that clients will be refused when the old certificate expires.
+        package var isError = false
+    }
+
     /// Identifies a version of the two files.
     private struct Version: Equatable {
         let files: [[Int]]
@@ -44,7 +52,7 @@ package final class TLSServerIdentity: Sendable {
     private let key: String
     /// Whether a pair is refused if its certificate is expired or not valid yet, or if everybody may read its key.
     private let isStrict: Bool
-    private let notice: @Sendable (String) -> Void
+    private let notice: @Sendable (Notice) -> Void
     private let state: Mutex<State>
 
     /// Reads the certificate and the key. The file `certificate` contains the certificate, then the intermediate
@@ -53,14 +61,14 @@ package final class TLSServerIdentity: Sendable {
     /// `isStrict`, and otherwise uses the pair and calls `notice`. `notice` is also called after each later change, with
     /// one sentence.
     package init(
-        certificate: String, key: String, isStrict: Bool = true, notice: @escaping @Sendable (String) -> Void
+        certificate: String, key: String, isStrict: Bool = true, notice: @escaping @Sendable (Notice) -> Void
     ) throws(OutputFailure) {
         (self.certificate, self.key) = (certificate, key)
         (self.isStrict, self.notice) = (isStrict, notice)
         let version = Self.version(certificate, key)
         let pair = try Self.load(certificate, key, isStrict: isStrict)
         state = Mutex(State(pair: pair, version: version))
-        for weakness in pair.weaknesses { notice("\(weakness).") }
+        for weakness in pair.weaknesses { notice(Notice(description: "\(weakness).")) }
         state.withLock { state in
             let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "relay.tls.files", qos: .utility))
             timer.setEventHandler { [weak self] in self?.look() }
@@ -103,8 +111,8 @@ package final class TLSServerIdentity: Sendable {
         do throws(OutputFailure) {
             let pair = try Self.load(certificate, key, isStrict: isStrict)
             state.withLock { ($0.pair, $0.version, $0.rejected) = (pair, version, nil) }
-            notice("The certificate in \(certificate) has changed, and is used from now on.")
-            for weakness in pair.weaknesses { notice("\(weakness).") }
+            notice(Notice(description: "The certificate in \(certificate) has changed, and is used from now on."))
+            for weakness in pair.weaknesses { notice(Notice(description: "\(weakness).")) }
         } catch {
             let isLasting = state.withLock { state in
                 guard state.rejected == version else {
@@ -114,7 +122,11 @@ package final class TLSServerIdentity: Sendable {
                 (state.version, state.rejected) = (version, nil)
                 return true
             }
-            if isLasting { notice("The new certificate cannot be used, and the one before stays: \(error.reason)") }
+            guard isLasting else { return }
+            notice(
+                Notice(
+                    description: "The new certificate cannot be used, and the one before stays: \(error.reason).",
+                    isError: true))
         }
     }
 

@@ -47,11 +47,11 @@ extension SRTSession {
                 if packet.track == .video { spacing.note(packet) }
             }
         } catch {
-            unsentFrames += frames
+            took(frames)
             fail(OutputFailure(.lost, step: "send", reason: "\(error)"))
             return false
         }
-        unsentFrames += frames
+        took(frames)
         let isAll = packets.isEmpty
         if isAll { stream.flush() }
         // More than one new frame in the queue is a backlog, which is sent as fast as possible.
@@ -65,8 +65,9 @@ extension SRTSession {
     /// Returns whether more messages may be passed to libsrt now. If not, a retry was scheduled, or the session has
     /// ended.
     private func mayHandOver() -> Bool {
+        noteReceipts()
         let (now, held) = (SRTSocket.now, socket.sendBuffer)
-        let age = held.bytes > 0 ? held.milliseconds + max(0, now - pace.newest) / 1000 : nil
+        let age = held.flatMap { $0.bytes > 0 ? $0.milliseconds + max(0, now - pace.newest) / 1000 : nil }
         switch window.look(age: age, roundTrip: roundTrip, losses: socket.losses, at: now) {
         case .open: return true
         case .reopened(let duration):
@@ -102,19 +103,19 @@ extension SRTSession {
         window.handedOver(at: now)
         // If the probe is not accepted, nothing is counted: the next message cannot be sent either.
         guard socket.send(Self.probe, at: pace.next(at: now, remaining: 1)) == .sent else { return }
-        account(bytes: Self.probe.count, frames: 0)
+        handedOver(bytes: Self.probe.count, isLast: false)
     }
 
     /// Schedules another check while messages are unacknowledged. Without a probe, the loss of the newest messages
     /// would be noticed only with the next message, which may come much later.
     private func watchTail() {
-        guard !isWatching, socket.sendBuffer.bytes > 0 else { return }
+        guard !isWatching, holdsMessages else { return }
         isWatching = true
         post(after: .microseconds(window.probeInterval(roundTrip: roundTrip, at: SRTSocket.now))) { session in
             session.isWatching = false
-            guard session.phase == .live || session.phase == .draining, session.socket.sendBuffer.bytes > 0,
-                session.mayHandOver()
-            else { return }
+            guard session.phase == .live || session.phase == .draining else { return }
+            session.noteReceipts()
+            guard session.holdsMessages, session.mayHandOver() else { return }
             session.probe(at: SRTSocket.now)
             session.service()
         }
@@ -122,17 +123,16 @@ extension SRTSession {
 
     /// Passes all messages to libsrt. Returns false if libsrt accepts no more at present, or if the connection is lost.
     private func flush() -> Bool {
-        var (bytes, messages) = (0, 0)
-        defer { account(bytes, isComplete: stream.count == 0) }
+        var messages = 0
         while let message = stream.first {
             if messages % Self.messagesPerLook == Self.messagesPerLook - 1, !mayHandOver() { return false }
             let now = SRTSocket.now
             switch socket.send(message, at: pace.next(at: now, remaining: stream.count)) {
             case .sent:
                 window.handedOver(at: now)
-                bytes += message.count
                 messages += 1
                 stream.removeFirst()
+                handedOver(bytes: message.count, isLast: stream.count == 0)
             case .wouldBlock:
                 if mayHandOver() { retryLater() }
                 return false
@@ -144,12 +144,8 @@ extension SRTSession {
         return true
     }
 
-    private func account(_ bytes: Int, isComplete: Bool) {
-        guard bytes > 0 else { return }
-        let frames = isComplete ? unsentFrames : 0
-        unsentFrames -= frames
-        account(bytes: bytes, frames: frames)
-    }
+    /// Whether libsrt holds messages that are not acknowledged.
+    private var holdsMessages: Bool { (socket.sendBuffer?.bytes ?? 0) > 0 }
 
     /// Starts to send a backlog as fast as possible.
     func catchUp() {
@@ -191,8 +187,10 @@ extension SRTSession {
     /// end are never reported.
     private func awaitReceipt(until limit: Int64) {
         guard phase == .lingering else { return }
-        if socket.condition == .broken || SRTSocket.now > limit { return end(.drained) }
-        if socket.sendBuffer.bytes > 0 {
+        let isBroken = socket.condition == .broken
+        noteReceipts()
+        if isBroken || SRTSocket.now > limit { return endUnacknowledged(isBroken: isBroken) }
+        if holdsMessages {
             probe(at: SRTSocket.now)
             post(after: Self.pollInterval) { $0.awaitReceipt(until: limit) }
         } else {
@@ -201,5 +199,16 @@ extension SRTSession {
             let ahead = max(0, pace.newest - SRTSocket.now)
             post(after: .milliseconds(latency) + Self.playoutMargin + .microseconds(ahead)) { $0.end(.drained) }
         }
+    }
+
+    /// Ends the session although the receiver may not have acknowledged everything, and tells how many frames it has
+    /// not acknowledged.
+    private func endUnacknowledged(isBroken: Bool) {
+        let frames = unacknowledgedFrames
+        guard frames > 0 else { return end(.drained) }
+        let loss = "before it acknowledged the last \(frames) frame\(frames == 1 ? "" : "s")"
+        if isBroken { return fail(OutputFailure(.lost, step: "send", reason: "\(gone.reason) \(loss)")) }
+        onNotice(.notice("the connection is closed \(loss)"))
+        end(.drained)
     }
 }

@@ -14,17 +14,18 @@ actor SRTSession: QueueActor, CountedReceiver {
     /// How a session ended. It is reported once, on the session's queue.
     enum Ending: Sendable {
         case failed(OutputFailure)
-        /// All packets in the queue were sent. The receiver has acknowledged them, unless the connection broke or the
-        /// wait for the last acknowledgements became too long.
+        /// All packets in the queue were sent. The receiver has acknowledged them, unless the wait for the last
+        /// acknowledgements became too long; frames that it has not acknowledged count as lost.
         case drained
     }
 
     private struct Sent {
         var bytes: UInt64 = 0
+        /// The number of frames that the receiver has acknowledged.
         var frames: UInt64 = 0
-        /// The number of frames that were taken from the queue and are not completely passed to libsrt yet.
+        /// The number of frames that were taken from the queue and are not acknowledged yet.
         var waiting = 0
-        /// Packets that were taken from the queue and were not passed to libsrt before the session ended.
+        /// Frames that were taken from the queue and were not acknowledged before the session ended.
         var lost = DropCounts()
         var statistics = SRTStatistics()
     }
@@ -65,12 +66,8 @@ actor SRTSession: QueueActor, CountedReceiver {
     /// Whether a check for unacknowledged messages is scheduled.
     var isWatching = false
     /// The number of frames whose last message was not passed to libsrt yet.
-    var unsentFrames = 0 {
-        didSet {
-            let frames = unsentFrames
-            shared.withLock { $0.waiting = frames }
-        }
-    }
+    private var unsentFrames = 0
+    private var receipts = SRTReceipts()
     private var timer: (any DispatchSourceTimer)?
 
     /// Creates a session that sends `packets` through `socket`, on the queue of `executor`. `onNotice` and `onEnd` are
@@ -92,7 +89,7 @@ actor SRTSession: QueueActor, CountedReceiver {
             latency: latency, dropAge: url.dropAge(latency: latency), silence: url.silenceMilliseconds)
     }
 
-    /// The totals of bytes and frames sent so far. May be read on any thread.
+    /// The totals of bytes sent and frames acknowledged so far. May be read on any thread.
     nonisolated var progress: AttemptProgress {
         let sent = shared.withLock { $0 }
         var progress = AttemptProgress()
@@ -152,25 +149,56 @@ actor SRTSession: QueueActor, CountedReceiver {
     }
 
     /// Closes the socket, after reading libsrt's statistics for the last time. Frames that were taken from the queue
-    /// and not completely passed to libsrt count as lost.
+    /// and not acknowledged count as lost.
     private func close(_ completion: @escaping @Sendable () -> Void) {
         guard phase != .closed else { return }
         phase = .closed
         timer?.cancel()
         timer = nil
         inspect()
-        let frames = unsentFrames
+        noteReceipts()
+        let frames = unsentFrames + receipts.giveUp()
         unsentFrames = 0
-        shared.withLock { $0.lost.add(.notConnected, frames: frames) }
+        shared.withLock { sent in
+            sent.lost.add(.notConnected, frames: frames)
+            sent.waiting = 0
+        }
         socket.close(completion)
     }
 
     // MARK: Statistics
 
-    func account(bytes: Int, frames: Int) {
+    /// The number of frames that were taken from the queue and that the receiver has not acknowledged.
+    var unacknowledgedFrames: Int { unsentFrames + receipts.frames }
+
+    /// Counts frames that were taken from the queue.
+    func took(_ frames: Int) {
+        unsentFrames += frames
+        share(acknowledged: 0)
+    }
+
+    /// Counts a message that was passed to libsrt. `isLast` tells whether it is the last one of all frames that were
+    /// taken from the queue.
+    func handedOver(bytes: Int, isLast: Bool) {
+        receipts.handedOver()
+        if isLast {
+            receipts.completed(unsentFrames)
+            unsentFrames = 0
+        }
+        shared.withLock { $0.bytes += UInt64(bytes) }
+    }
+
+    /// Counts the frames that the receiver has acknowledged since the last call.
+    func noteReceipts() {
+        guard receipts.frames > 0, let held = socket.sendBuffer else { return }
+        share(acknowledged: receipts.acknowledged(upTo: held.messages))
+    }
+
+    private func share(acknowledged frames: Int) {
+        let waiting = unacknowledgedFrames
         shared.withLock { sent in
-            sent.bytes += UInt64(bytes)
             sent.frames += UInt64(frames)
+            sent.waiting = waiting
         }
     }
 
@@ -188,6 +216,7 @@ actor SRTSession: QueueActor, CountedReceiver {
         guard phase == .live || phase == .draining else { return }
         guard socket.condition != .broken else { return fail(gone) }
         inspect()
+        noteReceipts()
         if let rate = bandwidth.update() { socket.setInputRate(rate) }
     }
 
