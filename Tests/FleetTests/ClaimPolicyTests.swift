@@ -48,7 +48,7 @@ struct ClaimPolicyTests {
         }
     }
 
-    @Test func `A drain, a move elsewhere, a preference and failures add to the wait and refuse nothing`() {
+    @Test func `A drain, a move elsewhere, an unmet preference and failures lengthen the wait but refuse nothing`() {
         var circumstances = ClaimPolicy.Circumstances()
         let demand = ChannelDemand(prefers: ["zone-b"])
         #expect(policy.penalty(for: ChannelDemand(prefers: ["a"]), by: host, in: circumstances) == .zero)

@@ -33,7 +33,7 @@ struct ClaimTests {
         #expect(claim.state == .waiting(until: 20))
     }
 
-    @Test func `A claim whose answer was lost is taken when the store says that it exists`() {
+    @Test func `If the answer to a claim was lost, the channel starts when the store reports the claim`() {
         var claim = Claim()
         _ = claim.handle(.free(until: 5))
         _ = claim.handle(.due(lease: 7))
@@ -41,7 +41,7 @@ struct ClaimTests {
         #expect(claim.handle(.takenByUs(token: 10)) == [.start(token: 10)])
     }
 
-    @Test func `An end that is not known while a claim is under way does not start a second claim`() {
+    @Test func `While a claim waits for its answer, a report that the channel is free does not cause a second claim`() {
         var claim = Claim()
         _ = claim.handle(.free(until: 5))
         _ = claim.handle(.due(lease: 7))
@@ -57,8 +57,7 @@ struct ClaimTests {
         }
     }
 
-    @Test func `A channel that fails is stopped before its claim is deleted, and an old fact does not start it again`()
-    {
+    @Test func `A channel that fails is stopped before its claim is deleted, and an old report does not start it`() {
         var claim = Self.held()
         #expect(claim.handle(.release) == [.stop, .release(token: 10)])
         #expect(claim.handle(.takenByUs(token: 10)) == [])
@@ -68,7 +67,7 @@ struct ClaimTests {
         #expect(claim.handle(.takenByUs(token: 11)) == [.start(token: 11)])
     }
 
-    @Test func `Channels that are asked for, held or being released count as load`() {
+    @Test func `Channels that the host claims, holds or releases count as its load`() {
         var claim = Claim()
         #expect(!claim.isCounted)
         _ = claim.handle(.free(until: 1))

@@ -10,7 +10,7 @@ struct FleetViewTests {
         FleetEntry(.mark, created: revision, modified: revision)
     }
 
-    @Test func `A fact that is older than what is known changes nothing`() {
+    @Test func `A change that is older than the known state of its key is ignored`() {
         var view = FleetView()
         let key = FleetKey(.claim, "c")
         let facts: [(entry: FleetEntry?, revision: Int64, isNews: Bool)] = [
@@ -24,13 +24,13 @@ struct FleetViewTests {
         #expect(view[.claim, "c"] == nil && view.count == 0)
     }
 
-    @Test func `A read finds what was deleted while no change came`() {
+    @Test func `A read of all entries finds an entry that was deleted without a reported change`() {
         var view = FleetView()
         let keys = ["a", "b", "c"].map { FleetKey(.claim, $0) }
         let all = Dictionary(uniqueKeysWithValues: keys.map { ($0, Self.entry(3)) })
         let first = view.record(all, count: 3, after: 0, at: 9)
         #expect(first.isComplete && first.news.count == 3)
-        // Another key came, and one was deleted: the number alone would not say so, but the new key is read.
+        // One key was added, and one was deleted. The number of keys is unchanged, but the read contains the new key.
         let changed = [FleetKey(.claim, "d"): Self.entry(11)]
         let delta = view.record(changed, count: 3, after: 9, at: 12)
         #expect(!delta.isComplete && delta.news == [FleetKey(.claim, "d")])
@@ -42,7 +42,7 @@ struct FleetViewTests {
         #expect(!isNews)
     }
 
-    @Test func `In any order of changes and reads a view ends as the store is, and never goes back`() {
+    @Test func `After changes and reads in any order a view equals the store, and never returns to older content`() {
         var random = SeededRandom()
         for _ in 0..<300 {
             var (store, view): ([FleetKey: FleetEntry], FleetView) = ([:], FleetView())

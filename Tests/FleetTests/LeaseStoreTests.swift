@@ -55,7 +55,7 @@ struct LeaseStoreTests {
         #expect(claim?.lease == lease && claim?.host == "a")
     }
 
-    @Test func `A request that is lost changes nothing, and a deletion that is carried out twice ends nothing newer`()
+    @Test func `A lost request changes nothing, and the second copy of a deletion does not delete a newer claim`()
         async throws
     {
         let store = MemoryStore { request in

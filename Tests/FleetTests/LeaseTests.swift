@@ -96,7 +96,7 @@ struct LeaseTests {
         #expect(lease.state == state)
     }
 
-    @Test func `A grant whose answer comes after its window is worth nothing`() {
+    @Test func `A lease that is granted after the request has timed out is not used`() {
         var lease = Lease()
         _ = lease.handle(.start, at: 0)
         _ = lease.handle(.time, at: Self.ms(1500))
@@ -104,7 +104,7 @@ struct LeaseTests {
         #expect(lease.lease == nil)
     }
 
-    @Test func `A shorter time than the one asked for counts, and a longer one does not`() {
+    @Test func `If the store grants less time than requested, the granted time counts, otherwise the requested time`() {
         for (ttl, end) in [(3, 2000), (60, 4000)] as [(Int64, Int64)] {
             var lease = Lease()
             _ = lease.handle(.start, at: 0)

@@ -23,7 +23,7 @@ struct SendingWindowTests {
         #expect(!window.isOpen && window.timeLeft == .zero)
     }
 
-    @Test func `The default clock counts, and is not behind the clock that stops in a suspension`() {
+    @Test func `The default clock runs, and is never behind the clock that stops during a suspension`() {
         let (first, other) = (SuspensionClock().now, SystemClock().now)
         #expect(first > 0 && SuspensionClock().now >= first)
         #expect(SuspensionClock().now >= other)

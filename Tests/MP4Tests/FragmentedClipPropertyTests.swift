@@ -78,7 +78,7 @@ struct FragmentedClipPropertyTests {
             // Two runs of one track in one fragment, the second earlier than the first, or within it.
             [[9000, 0]], [[0, 2000]],
         ] as [[[Int64]]])
-    func `Samples whose decoding times exceed a sample table's range are refused, or their durations add up`(
+    func `Samples whose decoding times exceed a sample table's range are refused, or have the right total duration`(
         fragments: [[Int64]]
     ) throws {
         var bytes = Film.head

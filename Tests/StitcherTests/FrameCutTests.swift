@@ -42,12 +42,12 @@ import Testing
         #expect(closed.exit(before: 5, from: 4) == 4)
     }
 
-    @Test func `Some frames have an earliest and a latest time, and an empty range has neither`() {
+    @Test func `The earliest and the latest time of a range of frames are found; an empty range has neither`() {
         #expect(closed.earliest(1..<4) == 1 && closed.latest(1..<4) == 3)
         #expect(closed.earliest(2..<2) == nil && closed.latest(2..<2) == nil)
     }
 
-    @Test func `Every cut separates what is shown before it from what is shown after it, whatever the order`() {
+    @Test func `At every cut the frames before it are shown before all frames after it, in any decoding order`() {
         var random = SeededRandom()
         for _ in 0..<300 {
             let count = Int.random(in: 1...12, using: &random)

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Stitcher
 
-/// Inspects, reads, copies and encodes real frames. All samples of a frame are 32 and 8 times its number.
+/// Inspects, reads, copies and encodes real frames. All luma samples of frame n have the value 32 + 8n.
 @Suite struct StitchedMediaTests {
     private static let count = 24
     private static let side = 64
@@ -49,7 +49,7 @@ import Testing
         return try FrameReader(source, target: format, fitting: .contain, damage: damage)
     }
 
-    /// The number of a frame, as its middle shows it.
+    /// The number of a frame, computed from the luma in its middle.
     private func number(_ frame: VideoFrame) -> Int {
         let luma = frame.storage.withPlanes { planes in
             planes.y.bytes.load(fromByteOffset: Self.side / 2 * (planes.y.stride + 1), as: UInt8.self)
@@ -84,7 +84,7 @@ import Testing
         let reader = try reader(try coded(), damage)
         for wanted in [0, 1, 2, 23, 5, 5, 22] { #expect(number(try reader.frame(wanted)) == wanted) }
         #expect(damage.sentences.isEmpty)
-        // Behind the last frame there is only that frame.
+        // For a number after the last frame, the last frame is returned.
         #expect(number(try reader.frame(Self.count)) == Self.count - 1)
         #expect(damage.sentences.count == 1)
     }
@@ -104,7 +104,7 @@ import Testing
         #expect(directory.all.filter { $0.hasPrefix(".") }.isEmpty, "no work file is left")
     }
 
-    @Test func `Frames are re-encoded like a recording only if it says how it was encoded`() throws {
+    @Test func `Frames of a recording are re-encoded only if the recording says how it was encoded`() throws {
         var source = try coded()
         #expect(PieceRender(source) == nil, "it was not read as a recording")
         let file = try FileDescriptor.open(readOnly: source.path)
@@ -117,7 +117,7 @@ import Testing
         #expect(failure.map { "\($0)".contains("does not say how it was encoded") } == true)
     }
 
-    @Test func `Frames that a demuxer reads are those that the file has in their places`() throws {
+    @Test func `Frames that a demuxer reads have the bytes that the file has at their positions`() throws {
         var source = try coded()
         let bytes = try directory.bytes("coded.mp4")
         var copier = try PacketCopier(source)
@@ -127,7 +127,7 @@ import Testing
             copied.append(content.array)
         }
         #expect(copied == source.video.samples.map { Array(bytes[Int($0.offset)..<Int($0.offset + $0.size)]) })
-        // If a frame has another size than it had, the file is another one.
+        // If the size of a frame has changed, the file was replaced.
         source.video.samples[3].size += 1
         var another = try PacketCopier(source)
         #expect(throws: ClipFailure.self) { try another.copy(0..<Self.count) { _, _ in } }
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test func `Decoded audio is at the place where it was, and silence is where the file has none`() throws {
+    @Test func `Decoded audio keeps its position, and is silent where the file has no audio`() throws {
         let audio = try #require(source.audio)
         let reader = try AudioReader(source, audio, format: Self.format, from: 0)
         let first = try reader.read(0..<20_000)
@@ -201,7 +201,7 @@ import Testing
         #expect(silent.count == 1000 && silent.channels.allSatisfy { $0.allSatisfy { $0 == 0 } })
     }
 
-    @Test func `Copied packets keep their bytes and their distance, and the last one ends with the clip`() throws {
+    @Test func `Copied packets keep their bytes and their times, and the last one ends with the clip`() throws {
         let plan = try plan(.automatic)
         let packets = try #require(source.audio?.packets)
         let wanted = packets.prefix { $0.pts < Self.length }

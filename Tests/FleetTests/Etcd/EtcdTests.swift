@@ -94,7 +94,7 @@ struct EtcdTests {
                 == .refused(revision: 44, claim: entry, successor: nil))
     }
 
-    @Test func `A read asks for what changed, and counts keys that it does not know`() {
+    @Test func `A read requests only changed entries, and its count includes keys of unknown kinds`() {
         let body = Self.layout.request(for: .read(after: 41)).body
         let (begin, end) = (Self.base64("/relay/"), Self.base64("/relay0"))
         #expect(body == #"{"key":"\#(begin)","min_mod_revision":"42","range_end":"\#(end)"}"#)
@@ -144,7 +144,7 @@ struct EtcdTests {
         #expect(try EtcdAnswer.watchLine(Array(canceled.utf8)).isCanceled)
     }
 
-    @Test func `What hosts write into the store is read as it was written`() {
+    @Test func `Each value that hosts write into the store is read back as it was written`() {
         let values: [(FleetKey.Kind, FleetValue)] = [
             (.claim, .host("a \"b\"")), (.host, .host("ä")), (.move, .host("")), (.drain, .mark),
             (.offer, .offer(HandoverOffer())), (.offer, .offer(HandoverOffer(to: "b", cut: .max, round: 3))),
@@ -158,7 +158,7 @@ struct EtcdTests {
         }
     }
 
-    @Test func `Whatever a server answers is read or refused, and never ends the process`() {
+    @Test func `Any answer of a server is parsed or refused, and never crashes the process`() {
         var random = SeededRandom()
         let pieces = [
             "{", "}", "[", "]", ",", ":", "\"header\"", "\"revision\"", "\"5\"", "\"result\"", "\"events\"", "\"kv\"",

@@ -5,8 +5,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the store's servers and other hosts write is not believed before it was read.
-@Suite("Texts that a host cannot read")
+/// Text from the store's servers and from other hosts may be invalid, so it is checked while it is parsed.
+@Suite("Invalid texts from etcd and other hosts")
 struct HostileTextTests {
     private static func range(key: String = "YQ==", fields: String = "") throws -> EtcdKeyValue? {
         let text = #"{"header":{"revision":"5"},"kvs":[{"key":"\#(key)"\#(fields)}],"count":"1"}"#
@@ -39,7 +39,7 @@ struct HostileTextTests {
             #expect(throws: EtcdAnswer.Failure.malformed, "\(text)") { try Self.range(key: text) }
             #expect(throws: EtcdAnswer.Failure.malformed, "\(text)") { try Self.range(fields: #","value":"\#(text)""#) }
         }
-        // A byte that is no UTF-8.
+        // This byte is not valid UTF-8.
         #expect(throws: EtcdAnswer.Failure.malformed) { try Self.range(key: Data([0xFF]).base64EncodedString()) }
     }
 
@@ -81,12 +81,12 @@ struct HostileTextTests {
         #"{"events":{}}"#, #"{"events":[1]}"#, #"{"events":[{}]}"#, #"{"events":[{"kv":{}}]}"#,
         #"{"events":[{"type":"RENAME","kv":{"key":"YQ=="}}]}"#, #"{"canceled":"yes"}"#,
     ])
-    func `A line of a watch with a change that is not understood is refused as a whole`(fields: String) {
+    func `A line of a watch is refused as a whole if one of its changes cannot be parsed`(fields: String) {
         let text = #"{"result":{"header":{"revision":"5"},\#(fields.dropFirst())}"#
         #expect(throws: EtcdAnswer.Failure.malformed) { try EtcdAnswer.watchLine(Array(text.utf8)) }
     }
 
-    @Test func `A value that is too long is not read, and one of the greatest length is`() {
+    @Test func `A value of the maximum length is parsed, and a longer one is refused`() {
         func value(_ length: Int) -> [UInt8] {
             let empty = #"{"host":""}"#.utf8.count
             return Array(#"{"host":"\#(String(repeating: "a", count: length - empty))"}"#.utf8)
@@ -103,7 +103,7 @@ struct HostileTextTests {
             (.claim, #"{"host":null}"#),
             (.host, "[]"), (.move, #""a""#),
         ] as [(FleetKey.Kind, String)])
-    func `A value that is not wholly understood is not read`(kind: FleetKey.Kind, text: String) {
+    func `A value that can only partly be parsed is refused`(kind: FleetKey.Kind, text: String) {
         #expect(FleetValue(kind, Array(text.utf8)) == nil)
     }
 
@@ -117,7 +117,7 @@ struct HostileTextTests {
         }
     }
 
-    @Test func `A value that was changed at random is read or refused`() {
+    @Test func `A value with random damage is parsed or refused`() {
         var random = SeededRandom()
         let whole = Array(FleetValue.successor(HandoverSuccessor(host: "ä\"b", state: .armed(cut: 5))).json.utf8)
         for _ in 0..<5000 {

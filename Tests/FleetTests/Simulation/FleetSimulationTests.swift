@@ -12,7 +12,7 @@ struct FleetSimulationTests {
     private static let settings = SimulationSettings(steps: 20_000, usualSeeds: 15)
 
     @Test(arguments: FleetSimulationTests.settings.seeds)
-    func `In any trouble no two hosts may send a channel at once, and in calm every channel is on air`(seed: UInt64) {
+    func `In any trouble no two hosts may send a channel at once; after it every channel is on air`(seed: UInt64) {
         var random = SeededRandom(seed: seed ^ 0x5EED)
         let hosts = random.pick([2, 3, 3, 5, 8, 20])
         var walk = FleetWalk(FleetWalk.Shape(hosts: hosts, channels: hosts * random.pick([1, 3, 6])), seed: seed)
@@ -25,7 +25,7 @@ struct FleetSimulationTests {
     private static let isLong = settings.seeds.count > 15
 
     @Test(.enabled(if: FleetSimulationTests.isLong), arguments: [(60, 600), (200, 2000)])
-    func `In a large fleet, too, no two hosts may send a channel at once, and in calm every channel is on air`(
+    func `In a large fleet, too, no two hosts may send a channel at once; after faults every channel is on air`(
         hosts: Int, channels: Int
     ) {
         var walk = FleetWalk(FleetWalk.Shape(hosts: hosts, channels: channels), seed: 1)
@@ -40,7 +40,7 @@ struct FleetSimulationTests {
         ? FleetWalk.Shape(hosts: 200, channels: 2000, hasTrouble: false)
         : FleetWalk.Shape(hosts: 30, channels: 300, hasTrouble: false)
 
-    @Test func `A large fleet asks little of the store, in rest and when a host dies`() {
+    @Test func `A large fleet sends few requests to the store, both without changes and when a host dies`() {
         let channels = Self.large.channels
         var walk = FleetWalk(Self.large, seed: 1)
         #expect(walk.run(until: 25_000_000_000) == [])
@@ -71,7 +71,7 @@ struct FleetSimulationTests {
                 + "\(lost) channels, off air \(gaps.min() ?? 0) to \(gaps.max() ?? 0) ms")
     }
 
-    @Test func `Hosts with the choice to keep sending stay on air while the store is away altogether`() {
+    @Test func `Hosts that are configured to keep sending stay on air while no server of the store answers`() {
         var walk = FleetWalk(FleetWalk.Shape(hosts: 5, channels: 20, quorumLoss: .keep, hasTrouble: false), seed: 1)
         #expect(walk.run(until: 20_000_000_000) == [])
         #expect(walk.channelsOnAir == 20)
@@ -84,7 +84,7 @@ struct FleetSimulationTests {
         #expect(walk.figures.starts == starts && walk.figures.leasesLost == 0)
     }
 
-    @Test func `Hosts with the choice to stop are off air while the store is away, and on air soon after it is back`() {
+    @Test func `Hosts that are configured to stop are off air while the store is away, and on air again soon after`() {
         var walk = FleetWalk(FleetWalk.Shape(hosts: 5, channels: 20, hasTrouble: false), seed: 1)
         #expect(walk.run(until: 20_000_000_000) == [])
         #expect(walk.channelsOnAir == 20)
