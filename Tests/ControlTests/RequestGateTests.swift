@@ -22,9 +22,13 @@ struct RequestGateTests {
 
     @Test("The host name is separated from the port in a request, and is converted to lower case")
     func hosts() {
-        #expect(RequestGate.host(of: "127.0.0.1:8080") == "127.0.0.1")
-        #expect(RequestGate.host(of: "[::1]:8080") == "::1")
-        #expect(RequestGate.host(of: "Relay.Example") == "relay.example")
-        #expect(RequestGate.host(of: ":8080") == nil)
+        #expect(RequestHead.host(of: "127.0.0.1:8080") == "127.0.0.1")
+        #expect(RequestHead.host(of: "[::1]:8080") == "::1")
+        #expect(RequestHead.host(of: "Relay.Example") == "relay.example")
+        #expect(RequestHead.host(of: ":8080") == nil)
+        // What follows the bracket is a port. Otherwise the text can be a name that only begins like an address.
+        for authority in ["[::1]evil.example", "[::1].evil.example:80", "[::1", "[]", "[]:80", ""] {
+            #expect(RequestHead.host(of: authority) == nil, "\(authority)")
+        }
     }
 }

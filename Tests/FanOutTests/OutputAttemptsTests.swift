@@ -126,6 +126,20 @@ struct OutputAttemptsTests {
         #expect(lanes.queueStatus.droppedFrames == 7)
     }
 
+    @Test("A connection that is given up at the end sends no packet that is then counted neither as sent nor as dropped")
+    func lateReader() throws {
+        var lanes = liveLanes()
+        let attempt = try #require(lanes.live?.attempt)
+        attempt.goLive()
+        for packet in Packets.video(0..<5) { lanes.packets.push(packet) }
+        _ = lanes.machine.handle(.stop)
+        _ = lanes.remove(1)
+        // The attempt's queue still has a pass over the packets to do, because the attempt has not closed yet.
+        attempt.server.wake()
+        _ = lanes.close()
+        #expect(lanes.frames == 0 && lanes.queueStatus.droppedFrames == 5)
+    }
+
     @Test("Packets that wait in the queue when the output ends count as dropped")
     func waitingAtTheEnd() {
         var lanes = liveLanes()

@@ -22,16 +22,8 @@ struct ChannelRoutes {
         let channels: [Entry]
     }
 
-    private struct NewOutput: Decodable { let address: String }
-    private struct OutputChange: Decodable {
-        let paused: Bool?
-        let address: String?
-    }
-    private struct NewMarker: Decodable { let text: String }
-
     private static let path = "/v1/channels/{channel}"
     private static let output = "/v1/channels/{channel}/outputs/{output}"
-    private static let longestText = 500
 
     let host: any ControlledHost
     let reports: ReportCache
@@ -73,7 +65,7 @@ struct ChannelRoutes {
             Endpoint(.patch, Self.output, .operate) { request in
                 let (channel, name) = (try request.channel(of: host), try request.parameter("output"))
                 let change = try await JSON.body(OutputChange.self, of: request)
-                guard change.paused != nil || change.address != nil else {
+                guard !change.isEmpty else {
                     throw Refusal(.unusable, "There is nothing to change: give paused or address.")
                 }
                 _ = try output(name, of: channel)
@@ -124,12 +116,7 @@ struct ChannelRoutes {
             },
             Endpoint(.post, Self.path + "/markers", .operate) { request in
                 let channel = try request.channel(of: host)
-                let text = try await JSON.body(NewMarker.self, of: request).text
-                // The limit counts Unicode scalars, as the API's description does, because a character may consist of
-                // any number of scalars.
-                guard !text.isEmpty, text.unicodeScalars.count <= Self.longestText, !text.contains("\0") else {
-                    throw Refusal(.unusable, "text has 1 to \(Self.longestText) characters.")
-                }
+                let text = try await JSON.body(NewMarker.self, of: request).checked()
                 let marker = try await Blocking.control.run { try channel.mark(text) }
                 return JSON.response(marker, status: .created)
             },

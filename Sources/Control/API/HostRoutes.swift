@@ -15,7 +15,6 @@ struct HostRoutes {
         let time: String
     }
 
-    private struct NewCheck: Decodable { let address: String }
     private struct Reloaded: Encodable { let changedChannels: Int }
 
     let host: any ControlledHost

@@ -93,8 +93,3 @@ struct ProgramRoutes {
         ]
     }
 }
-
-// Unknown keys in these requests are refused.
-extension ProgramRequest: ClosedRequest {}
-extension SourceRequest: ClosedRequest {}
-extension OverlayRequest: ClosedRequest {}

@@ -7,7 +7,6 @@ internal import HummingbirdCore
 /// The API of sessions. When a browser requests a video, a download or an event stream, a web page cannot add a token
 /// to the request. The browser sends a session cookie instead.
 struct SessionRoutes {
-    private struct NewSession: Decodable { let token: String }
     private struct Session: Encodable {
         let role: ControlRole
         let isTokenRequired: Bool

@@ -9,19 +9,8 @@ internal import Media
 
 /// The API of exports, which are jobs that make clips from recordings.
 struct ExportRoutes {
-    private struct NewExport: Decodable {
-        let channel: String
-        let source: String?
-        let from: String
-        let to: String
-        let name: String?
-        let exact: Bool?
-    }
-
     private static let path = "/v1/exports"
     private static let job = path + "/{export}"
-    /// The maximum length of an export: a day. Longer clips must be exported in parts.
-    private static let longest = Duration.seconds(86_400)
 
     let host: any ControlledHost
 
@@ -53,13 +42,8 @@ struct ExportRoutes {
     }
 
     private static func checked(_ asked: NewExport) throws(Refusal) -> ExportRequest {
-        let from = try ClockTime.milliseconds(asked.from, "from")
-        let to = try ClockTime.milliseconds(asked.to, "to")
-        guard from < to, .milliseconds(to - from) <= longest else {
-            throw Refusal(.unusable, "to is after from, by a day at most.")
-        }
+        let (range, name) = try asked.checked()
         return ExportRequest(
-            channel: asked.channel, range: from..<to, name: try ClipName.checked(asked.name), isExact: asked.exact,
-            source: asked.source)
+            channel: asked.channel, range: range, name: name, isExact: asked.exact, source: asked.source)
     }
 }

@@ -33,7 +33,7 @@ enum FileResponse {
         let tag = file.tag.map { "\"\($0)\"" }
         headers[.eTag] = tag
         let asked = request.request.headers
-        if let tag, let known = asked[.ifNoneMatch], matches(known, tag) {
+        if let tag, let known = asked[.ifNoneMatch], RequestHead.names(known, tag) {
             return Response(status: .notModified, headers: headers)
         }
         // `If-Range` names the version of the file that the client has. A client that has another version gets the
@@ -49,13 +49,6 @@ enum FileResponse {
             return Problem.response(
                 status: .rangeNotSatisfiable, detail: "The file has \(file.size) bytes.",
                 headers: [.contentRange: "bytes */\(file.size)", .acceptRanges: "bytes"])
-        }
-    }
-
-    private static func matches(_ field: String, _ tag: String) -> Bool {
-        field.split(separator: ",").contains { part in
-            let part = part.trimmingPrefix { $0 == " " }.prefix { $0 != " " }
-            return part == "*" || (part.hasPrefix("W/") ? part.dropFirst(2) : part) == tag
         }
     }
 

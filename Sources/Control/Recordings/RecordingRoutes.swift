@@ -11,11 +11,6 @@ internal import Status
 
 /// The API of a channel's recordings: lists, files, playlists, holds and deletions.
 struct RecordingRoutes {
-    private struct NewRoom: Decodable {
-        let bytes: Int64
-        let token: String?
-    }
-
     private static let path = "/v1/channels/{channel}/recordings"
     private static let recording = path + "/{recording}"
     private static let mostListed = 10_000
@@ -101,9 +96,9 @@ struct RecordingRoutes {
             Endpoint(.post, Self.path + "/make-room", .operate) { request in
                 let archive = try request.archive(of: host)
                 let asked = try await JSON.body(NewRoom.self, of: request)
-                guard asked.bytes > 0 else { throw Refusal(.unusable, "bytes is a number above 0.") }
-                return try await deletion(.room(bytes: asked.bytes), asked.token, archive) {
-                    try archive.planRoom(for: asked.bytes)
+                let bytes = try asked.checked()
+                return try await deletion(.room(bytes: bytes), asked.token, archive) {
+                    try archive.planRoom(for: bytes)
                 }
             },
         ]

@@ -72,13 +72,13 @@ extension ControlServer {
     }
 
     /// Reads the files of a certificate and its key, and reads them again when they change. Throws if they cannot be
-    /// used. An expired certificate is used, and told of: operators must still reach the API.
+    /// used. An expired certificate is used and reported, because operators must still reach the API.
     static func identity(
         _ pair: (certificate: String, key: String), _ logger: Logger
     ) throws(Failure) -> TLSServerIdentity {
         do throws(OutputFailure) {
-            return try TLSServerIdentity(certificate: pair.certificate, key: pair.key, isStrict: false) {
-                logger.notice("HTTP: \($0)")
+            return try TLSServerIdentity(certificate: pair.certificate, key: pair.key, isStrict: false) { notice in
+                logger.log(level: notice.isError ? .error : .notice, "HTTP: \(notice)")
             }
         } catch {
             throw Failure(description: "The HTTP server's certificate cannot be used: \(error.reason).")
@@ -94,8 +94,8 @@ extension ControlServer {
     }
 
     /// Makes `channel`, a listening socket, accept no new connections while few descriptors are free. Commands at the
-    /// local socket are always served. After an accept that failed, for example with EMFILE, each listening socket waits
-    /// a second: the bootstrap that binds it adds an `AcceptBackoffHandler`, as the RTMP server has one.
+    /// local socket are always served. After a failed accept, for example with EMFILE, the `AcceptBackoffHandler` of
+    /// the socket waits a second; the bootstrap that binds the socket adds this handler.
     private static func keepReserve(_ channel: any Channel, _ logger: Logger) async {
         let added = channel.eventLoop.submit {
             let gate = DescriptorGate(.shared) { logger.warning("HTTP: \($0)") }

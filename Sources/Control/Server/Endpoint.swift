@@ -30,10 +30,7 @@ struct Endpoint: Sendable {
     }
 
     /// Whether this endpoint's path matches `path`, which must not contain the base path.
-    func isAt(_ path: String) -> Bool {
-        let (words, asked) = (self.path.split(separator: "/"), path.split(separator: "/"))
-        return words.count == asked.count && zip(words, asked).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
-    }
+    func isAt(_ path: String) -> Bool { RequestHead.matches(path, self.path) }
 
     /// Whether a request may change something.
     var changesSomething: Bool { method != .get && method != .head }
@@ -49,8 +46,9 @@ struct ControlRequest: Sendable {
 
     /// Returns the decoded path component for `name`.
     func parameter(_ name: String) throws(Refusal) -> String {
-        guard let raw = context.parameters.get(name), let text = raw.removingPercentEncoding, !text.contains("\0")
-        else { throw Refusal(.notFound, "There is nothing at this path.") }
+        guard let text = context.parameters.get(name).flatMap(RequestHead.pathComponent) else {
+            throw Refusal(.notFound, "There is nothing at this path.")
+        }
         return text
     }
 

@@ -55,17 +55,14 @@ struct RequestGate: Sendable {
     }
 
     private func credential(of request: Request) -> Credential {
-        if let header = request.headers[.authorization] {
-            let parts = header.split(separator: " ", maxSplits: 1)
-            if parts.count == 2, parts[0].lowercased() == "bearer" { return .token(String(parts[1])) }
-        }
+        if let token = request.headers[.authorization].flatMap(RequestHead.bearerToken) { return .token(token) }
         return request.cookies[settings.cookie].map { Credential.session($0.value) } ?? .nothing
     }
 
     /// Refuses unknown host names. If a foreign name resolved to this host, a web page under that name could read all
     /// responses (DNS rebinding).
     private func checkHost(_ request: Request) throws(Refusal) {
-        guard let authority = request.head.authority, let host = Self.host(of: authority) else {
+        guard let authority = request.head.authority, let host = RequestHead.host(of: authority) else {
             throw Refusal(.malformed, "The request does not say by which name it was sent.")
         }
         if isKnown(host) { return }
@@ -89,19 +86,9 @@ struct RequestGate: Sendable {
             throw Refusal(.forbidden, "Pages from elsewhere may change nothing here.")
         }
         guard let origin = request.headers[.origin] else { return }
-        let name = origin.firstRange(of: "://").map { String(origin[$0.upperBound...]) } ?? origin
+        let name = RequestHead.authority(ofOrigin: origin)
         guard let authority = request.head.authority,
-            name == authority || Self.host(of: name).map(settings.hosts.contains) ?? false
+            name == authority || RequestHead.host(of: name).map(settings.hosts.contains) ?? false
         else { throw Refusal(.forbidden, "Pages from elsewhere may change nothing here.") }
-    }
-
-    /// Returns the host of `host:port` or `[address]:port`, in lower case.
-    static func host(of authority: String) -> String? {
-        if authority.hasPrefix("[") {
-            guard let end = authority.firstIndex(of: "]") else { return nil }
-            return String(authority[authority.index(after: authority.startIndex)..<end]).lowercased()
-        }
-        let host = authority.prefix { $0 != ":" }
-        return host.isEmpty ? nil : host.lowercased()
     }
 }

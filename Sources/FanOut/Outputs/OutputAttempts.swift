@@ -245,12 +245,18 @@ extension OutputAttempts {
     /// was a candidate, the candidate becomes the attempt that is connecting.
     mutating func remove(_ number: Int) -> OutputLane? {
         guard let lane = take(number) else { return nil }
+        // Until the attempt has closed, it may still read its queue. So a queue that no other attempt will send is
+        // emptied before the attempt's counts are read: a packet that the attempt took later would not be counted.
+        if lane.packets !== packets {
+            forget(lane.packets)
+        } else if machine.state == .stopped, !lanes.contains(where: { $0.packets === packets }) {
+            packets.discard()
+        }
         let progress = lane.attempt.progress
         past.bytes += progress.bytes
         past.frames += progress.frames
         past.drops.add(progress.drops)
         past.drops.add(.notConnected, frames: progress.waitingFrames)
-        if lane.packets !== packets { forget(lane.packets) }
         return lane
     }
 

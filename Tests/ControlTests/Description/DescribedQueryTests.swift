@@ -31,8 +31,8 @@ struct DescribedQueryTests {
     @Test("The rules of query parameters come from the OpenAPI description, even for shared parameters")
     func description() {
         let channel = "GET /v1/channels/{channel}"
-        let width = DescribedQuery.Rule.integer(32...1920)
-        let (bit, name) = (DescribedQuery.Rule.choice(["0", "1"]), DescribedQuery.Rule.text(least: 1))
+        let width = QueryRule.integer(32...1920)
+        let (bit, name) = (QueryRule.choice(["0", "1"]), QueryRule.text(least: 1))
         #expect(
             DescribedQuery.rules["GET /v1/events"] == [
                 "meters": bit, "lastEventId": .integer(0...9_007_199_254_740_991),
