@@ -118,7 +118,7 @@ extension SourceClock {
         }
         if delays[track]?.arrive(at: arrived) == true { events.append(.resumed(track)) }
         let packet = TrackDelays.Packet(time: place.decode, arrival: arrived)
-        for packet in delays[track]?.settle(packet, place.course) ?? [] {
+        for packet in delays[track]?.release(packet, place.course) ?? [] {
             measure(track, packet.time, packet.arrival, &events)
         }
     }

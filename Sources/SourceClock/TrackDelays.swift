@@ -73,7 +73,7 @@ struct TrackDelays: Sendable {
     /// are right. The delays of wrong timestamps are never returned. Otherwise one frame whose timestamp is 240 ms
     /// ahead would lower the floor by as much. All later frames would then seem to need a larger buffer, and the buffer
     /// would keep this length for five minutes.
-    mutating func settle(_ packet: Packet, _ course: SenderTimeline.Course) -> [Packet] {
+    mutating func release(_ packet: Packet, _ course: SenderTimeline.Course) -> [Packet] {
         // The first delay is needed at once: without it there is nothing from which to create a mapping.
         if pieces.isEmpty { return [packet] }
         let before = doubtful

@@ -126,7 +126,7 @@ struct OutputAttemptsTests {
         #expect(lanes.queueStatus.droppedFrames == 7)
     }
 
-    @Test("A connection that is given up at the end sends no packet that is then counted neither as sent nor as dropped")
+    @Test("Each packet that waits when a connection is given up at the end counts as dropped and is not sent later")
     func lateReader() throws {
         var lanes = liveLanes()
         let attempt = try #require(lanes.live?.attempt)

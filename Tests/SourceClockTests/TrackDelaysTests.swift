@@ -75,16 +75,16 @@ struct TrackDelaysTests {
     func doubtful() {
         func packet(_ milliseconds: Int) -> TrackDelays.Packet { .init(time: .zero, arrival: at(milliseconds)) }
         var delays = TrackDelays(since: at(0), isJoining: false)
-        #expect(delays.settle(packet(0), .leaps).map(\.arrival) == [at(0)], "nothing else is known yet")
+        #expect(delays.release(packet(0), .leaps).map(\.arrival) == [at(0)], "nothing else is known yet")
         delays.note(.zero, at: at(0), isCollecting: true)
-        func settle(_ milliseconds: Int, _ course: SenderTimeline.Course) -> [MonotonicInstant] {
-            delays.settle(packet(milliseconds), course).map(\.arrival)
+        func release(_ milliseconds: Int, _ course: SenderTimeline.Course) -> [MonotonicInstant] {
+            delays.release(packet(milliseconds), course).map(\.arrival)
         }
-        #expect(settle(40, .leaps) == [] && settle(80, .undecided) == [])
-        #expect(settle(120, .steady) == [at(40), at(80), at(120)])
-        #expect(settle(160, .leaps) == [] && settle(200, .undecided) == [])
-        #expect(settle(240, .returns) == [at(240)])
-        #expect(settle(280, .leaps) == [] && settle(320, .leaps) == [at(280)])
-        #expect(settle(360, .steady) == [at(320), at(360)])
+        #expect(release(40, .leaps) == [] && release(80, .undecided) == [])
+        #expect(release(120, .steady) == [at(40), at(80), at(120)])
+        #expect(release(160, .leaps) == [] && release(200, .undecided) == [])
+        #expect(release(240, .returns) == [at(240)])
+        #expect(release(280, .leaps) == [] && release(320, .leaps) == [at(280)])
+        #expect(release(360, .steady) == [at(320), at(360)])
     }
 }
