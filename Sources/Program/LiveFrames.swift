@@ -100,11 +100,17 @@ struct LiveFrames {
     private static let witnesses = 4
 
     /// Whether the first waiting frame, which is due at `moment`, seems to have a wrong timestamp: two of the next
-    /// frames are due earlier. One that is due earlier is the wrong one itself, unless it is the only one that waits.
+    /// frames are due earlier, or the next one, and the frames behind the first have the more even intervals. If only a
+    /// later frame is due earlier, that frame has the wrong timestamp.
     private func isAhead(_ moment: MonotonicInstant, due: (VideoFrame) -> MonotonicInstant?) -> Bool {
-        let next = waiting.dropFirst().prefix(Self.witnesses)
-        let earlier = next.count { due($0).map { $0 < moment } ?? false }
-        return earlier > 0 && earlier >= min(2, next.count)
+        let next = waiting.dropFirst().prefix(Self.witnesses).compactMap(due)
+        let earlier = next.count { $0 < moment }
+        guard earlier == 1, next.count > 1 else { return earlier > 0 }
+        guard next[0] < moment else { return false }
+        guard next.count > 2 else { return true }
+        let times = next.map(\.nanoseconds)
+        let interval = times[2] - times[1]
+        return abs(times[1] - times[0] - interval) <= abs(times[1] - moment.nanoseconds - interval)
     }
 
     /// Chooses the frame to show as program frame `index`; nil if no frame has arrived yet. `due` returns when a frame
