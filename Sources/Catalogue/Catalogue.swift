@@ -93,7 +93,13 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
             self?.note(.checksum(sum, name: name, bytes: bytes), of: disk)
         }
         reads.withLock { $0 = checksums }
-        queue.async { self.state.withLock { self.flush(&$0) } }
+        queue.async {
+            self.state.withLock { state in
+                // If the database was checked before the start, no checksums were queued then.
+                state.checked = []
+                self.flush(&state)
+            }
+        }
     }
 
     /// Writes all reported changes, if the database can be written, accepts no more changes, and calls `completion` on
@@ -271,16 +277,10 @@ extension Catalogue {
     }
 
     private func open(_ state: inout State) throws -> CatalogueStore {
-        do {
-            // Throws if no disk is mounted on the directory's mount point, so that no database is created in the empty
-            // mount point.
-            try directory.checkMount()
-        } catch {
-            throw CatalogueFailure.failed("\(error)")
-        }
+        let generation = try mountedGeneration()
         // If the disk has changed, the database is checked again, because a database on another disk can have the same
         // identity.
-        if state.generation != directory.generation { (state.checked, state.generation) = ([], directory.generation) }
+        if state.generation != generation { (state.checked, state.generation) = ([], generation) }
         // While it is unknown which files wait for upload, the database is treated as a new one, even if its identity
         // has not changed.
         let isNew = UploadMark.isSet(for: channel, in: directory.path)
@@ -290,20 +290,43 @@ extension Catalogue {
         for (name, failure) in try CatalogueSync.run(store, directory, uploads: hold.known) {
             logger.debug("not in the catalogue: \(failure)", metadata: ["segment": "\(name)"])
         }
+        // All of this can take minutes. If another disk is mounted meanwhile, its files and upload states must not be
+        // taken for those of the disk of `store`.
+        try checkMount(of: generation)
+        try restoreUploads(store, on: generation)
         reads.withLock { $0 }?.add(try store.unhashed(channel: channel))
-        try restoreUploads(store)
         if let text = try ClipRestoring.run(store, in: directory).text(in: directory) { logger.warning("\(text)") }
         let found = hold.uploads(in: store)
         guard found.isWhole else { throw CatalogueFailure.failed("what waits for upload cannot be read") }
-        hold.load(found.uploads)
+        try checkMount(of: generation)
+        hold.load(found.uploads, of: generation)
         try reportStrangers(store, &state)
         state.checked = store.identity
         return store
     }
 
+    /// Returns the ``RecordDirectory/generation`` of the disk that is mounted now. Throws if no disk is mounted on the
+    /// directory's mount point, so that no database is created in the empty mount point.
+    private func mountedGeneration() throws(CatalogueFailure) -> Int {
+        do {
+            try directory.checkMount()
+        } catch {
+            throw .failed("\(error)")
+        }
+        return directory.generation
+    }
+
+    /// Throws if the disk of `generation` is no longer mounted.
+    private func checkMount(of generation: Int) throws(CatalogueFailure) {
+        guard try mountedGeneration() == generation else {
+            throw .failed("another disk was mounted at \(directory.path) while its catalogue was opened")
+        }
+    }
+
     /// Writes the upload states that this run knows to the database, which can be new because this or another process
-    /// replaced the old one. If it is unknown which files wait for upload, all files wait.
-    private func restoreUploads(_ store: CatalogueStore) throws {
+    /// replaced the old one. If it is unknown which files wait for upload, all files wait. `generation` is that of the
+    /// database's disk.
+    private func restoreUploads(_ store: CatalogueStore, on generation: Int) throws {
         let known = hold.known
         try store.setUploads(known)
         guard UploadMark.isSet(for: channel, in: directory.path) else { return }
@@ -325,6 +348,7 @@ extension Catalogue {
             else { return nil }
             return CatalogueSegment(file: file, channel: channel, upload: upload)
         }
+        try checkMount(of: generation)
         try store.put(rows, living: [])
         try UploadMark.remove(for: channel, in: directory.path)
     }

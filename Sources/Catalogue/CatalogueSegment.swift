@@ -114,7 +114,8 @@ extension CatalogueSegment {
         lastPts = max(record.programStart, record.programEnd - .nanoseconds(frameDuration))
     }
 
-    /// The row of a file of `channel` for which only the directory entry and the `upload` state are known.
+    /// The row of a file of `channel` for which only the directory entry and the `upload` state are known. It is the only
+    /// kind of row without program times and duration, and its ``start`` is the time at which the file ended.
     init(file: StoredSegment, channel: String, upload: UploadState?) {
         name = file.fileName
         self.channel = channel

@@ -315,7 +315,9 @@ extension CatalogueStore {
 
     /// Stores the checksum of the file `name`, which has `bytes` bytes, in its row and in its entries of the upload
     /// ledger. Entries of an earlier file of this name are not changed: that file had another start. The times of uploads
-    /// tell files apart only in entries of earlier versions, because the clock can have been set since the file began.
+    /// tell files apart only in entries of earlier versions, because the clock can have been set since the file began, and
+    /// if only the end of the file is known (``CatalogueSegment/init(file:channel:upload:)``): an upload of this file
+    /// was complete after its end, and an upload of an earlier file before that.
     func setChecksum(_ sha256: String, of name: String, bytes: Int64) throws(CatalogueFailure) {
         try write {
             try $0.execute(
@@ -323,9 +325,12 @@ extension CatalogueStore {
             try $0.execute(
                 sql: """
                     UPDATE uploads SET sha256 = ?1 WHERE name = ?2 AND bytes = ?3 AND sha256 IS NULL
-                        AND CASE WHEN start IS NULL
+                        AND (CASE WHEN start IS NULL
                             THEN time >= ifnull((SELECT start FROM segments WHERE name = ?2), time)
                             ELSE start = ifnull((SELECT start FROM segments WHERE name = ?2), start) END
+                        OR EXISTS (
+                            SELECT 1 FROM segments AS file WHERE file.name = ?2 AND file.program_start IS NULL
+                                AND file.duration = 0 AND file.start BETWEEN uploads.start AND uploads.time))
                     """, arguments: [sha256, name, bytes])
         }
     }

@@ -182,9 +182,9 @@ package final class Channel: Sendable {
 
     /// Ends all outputs and recordings at the same time, so that a slow one does not delay the others. If the end was
     /// requested, this blocks for at most about ``teardown``; if the channel is opened again, for at most about
-    /// ``unhurriedTeardown``. Otherwise the recorder gets the time that it needs to finish its files. The recorder in the
-    /// second directory gets it only as long as the disk there answers within ``unhurriedTeardown``, because the recording
-    /// in the record directory is complete without it.
+    /// ``unhurriedTeardown``. Otherwise the recorder gets the time that it needs to finish its files. A recorder in the
+    /// second directory, or in one that it replaced, gets it only as long as the disk there answers within
+    /// ``unhurriedTeardown``, because the recording in the record directory is complete without it.
     func endConsumers(isProgramOver: Bool, isOpenedAgain: Bool) {
         let endAskedAt = endAskedAt.withLock { $0 }
         // If the service is stopped or restarted, or if the source failed, the same program might continue later.
@@ -195,14 +195,15 @@ package final class Channel: Sendable {
         outputs.finish(deadline: deadline, reason: reason, in: ending)
         recordings.finish()
         clips.finish()
-        let secondDisk = recordings.secondDisk(clock)
+        var secondDisks = DiskPulses { [clock] in DiskPulse(of: $0, clock: clock) }
         while true {
             let pause = DispatchTime.now() + .milliseconds(100)
             let isEnded = ending.wait(timeout: pause) == .success
             let isSecondEnded = recordings.waitForSecond(until: isEnded ? pause : .now())
-            let isSilent = !isSecondEnded && secondDisk?.isSilent(for: Self.unhurriedTeardown) == true
+            let unfinished = isSecondEnded ? [] : recordings.secondDirectories
+            let isSilent = secondDisks.areSilent(unfinished, for: Self.unhurriedTeardown)
             if isEnded, isSecondEnded { return }
-            if isEnded, isSilent { return reportSilence(of: secondDisk?.path) }
+            if isEnded, isSilent { return reportSilence(of: unfinished) }
             let asked = self.endAskedAt.withLock { $0 }
             let limit = asked.map { $0 + Self.teardown } ?? (isOpenedAgain ? deadline : nil)
             guard let limit, clock.now - limit > .milliseconds(200) else { continue }
@@ -218,12 +219,14 @@ package final class Channel: Sendable {
         }
     }
 
-    private func reportSilence(of secondDirectory: String?) {
-        logger.warning(
-            """
-            the disk of the second directory \(secondDirectory ?? "") does not answer, and is not waited for; \
-            the next start completes a file that is still open there
-            """)
+    private func reportSilence(of secondDirectories: Set<String>) {
+        for directory in secondDirectories.sorted() {
+            logger.warning(
+                """
+                the disk of the second directory \(directory) does not answer, and is not waited for; \
+                the next start completes a file that is still open there
+                """)
+        }
     }
 
     /// The result of a program that ended normally: a failure if no output was ever live and nothing was recorded.

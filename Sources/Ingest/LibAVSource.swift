@@ -63,7 +63,7 @@ final class LibAVSource: MediaSource {
             let input = try opening.open(in: loop)
             let reader = try SourceReader(
                 input, into: sink, video: video, audio: audio, loops: options.loop, start: loopEnd ?? 0,
-                from: start, monitor: monitor)
+                from: start, isFirst: loop.isFirst, monitor: monitor)
             begin = .beginning
             do throws(IngestError) {
                 try reader.run()

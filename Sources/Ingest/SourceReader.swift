@@ -38,21 +38,27 @@ final class SourceReader {
     /// The end of the last frame that was skipped because of ``firstWanted``, in ticks of the video; nil if none was
     /// skipped.
     private var skippedEnd: Int64?
+    /// Whether the input is read from the start of the file, so that no frame was skipped.
+    private let isFromStart: Bool
+    /// The number of packets of the video that were read.
+    private var videoPackets = 0
     private var inputEnded = false
     private var failure: AVFailure?
     private var errors = ReadErrors()
 
     /// Creates a reader of `input` that delivers the wanted tracks. Delivery begins at position `start` of the source's
-    /// timeline, in samples. If the input has video, the first frame is the one nearest to `begin`.
+    /// timeline, in samples. If the input has video, the first frame is the one nearest to `begin`. `isFirst` tells
+    /// whether this is the first part of the file, in which the coding may change.
     init(
         _ input: OpenedInput, into sink: any SourceSink, video wantedVideo: VideoFormat?,
         audio wantedAudio: AudioFormat?, loops: Bool, start: Int64, from begin: StartPoint = .beginning,
-        monitor: SourceMonitor
+        isFirst: Bool = true, monitor: SourceMonitor
     ) throws(IngestError) {
         self.input = input
         self.sink = sink
         self.monitor = monitor
         self.loops = loops
+        isFromStart = isFirst && begin == .beginning
         let format = wantedAudio ?? .program
         rate = format.timeBase
         var missing: [TrackKind] = []
@@ -202,6 +208,7 @@ final class SourceReader {
     /// error no track ends here: ``run()`` throws the error, so that it is reported before the track ends.
     private func end(_ track: TrackKind) {
         if continues || failure != nil { return }
+        if isFromStart, videoPackets == 1 { sink.markImage() }
         for track in missing { sink.end(track) }
         sink.end(track)
     }
@@ -280,6 +287,7 @@ extension SourceReader {
     private func sort(_ packet: PacketBox) {
         input.smooth(packet)
         if let video, packet.streamIndex == video.decoder.stream.index {
+            videoPackets += 1
             if !video.isFinished { video.decoder.queue.append(packet) }
         } else if let audio, packet.streamIndex == audio.decoder.stream.index, !audio.isFinished {
             audio.decoder.queue.append(packet)

@@ -33,8 +33,15 @@ package protocol SourceSink: AnyObject, Sendable {
     func markBehind()
     /// Reports that a live source has decoded its backlog, and that its media now arrives in real time.
     func markCaughtUp()
+    /// Reports that the source is an image: a file that has exactly one frame, and that was read from its start to its
+    /// end.
+    func markImage()
     /// Reports that the source delivers nothing more on `track`.
     func end(_ track: TrackKind)
+}
+
+extension SourceSink {
+    package func markImage() {}
 }
 
 /// Maps a live source's timeline to CLOCK_MONOTONIC. Media times are on the source's timeline; moments are on

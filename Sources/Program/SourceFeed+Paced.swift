@@ -107,9 +107,9 @@ extension SourceFeed {
         return state.audioEnd - last > audio.ticks(Self.padding)
     }
 
-    /// Whether the source is an image: it has ended with its only frame.
+    /// Whether the source is an image that was delivered completely, and that has no longer audio.
     func isImage(_ state: borrowing State) -> Bool {
-        state.status.framesIn == 1 && state.ended.isSuperset(of: [.video, .audio]) && !isLonger(state)
+        state.isImage && state.ended.isSuperset(of: [.video, .audio]) && !isLonger(state)
     }
 
     /// Whether the source has ended and has not delivered any frame.

@@ -43,6 +43,8 @@ package final class SourceFeed: SourceSink {
         var isStalled = false
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
+        /// Whether the source has reported that it is an image.
+        var isImage = false
         var starved: Set<TrackKind> = []
         /// The end of the stored audio, as a sample position, when the source last reported that it has no more video
         /// ready. Until this position, no further frame comes.
@@ -188,6 +190,8 @@ package final class SourceFeed: SourceSink {
             wakeConsumer(&state)
         }
     }
+
+    package func markImage() { state.withLock { $0.isImage = true } }
 
     package func end(_ track: TrackKind) {
         state.withLock { state in

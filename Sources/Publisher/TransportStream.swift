@@ -19,6 +19,8 @@ final class TransportStream {
     private var messages = Deque<[UInt8]>()
     /// The bytes of the message that is not complete yet.
     private var gathered: [UInt8] = []
+    /// The number of video frames whose end may be in the message that is not complete yet.
+    private(set) var incompleteFrames = 0
     /// The ticks of 90 kHz that are added to all times; nil before the first packet.
     private var shift: Int64?
 
@@ -56,6 +58,7 @@ final class TransportStream {
             if number > 0 { flush() }
             gather(part)
         }
+        if packet.track == .video, !gathered.isEmpty { incompleteFrames += 1 }
     }
 
     /// Writes new tables, because from `packet` on a track has another codec configuration, or SCTE-35 begins. A new
@@ -84,6 +87,7 @@ final class TransportStream {
         guard !gathered.isEmpty else { return }
         messages.append(gathered)
         gathered = []
+        incompleteFrames = 0
     }
 
     /// Writes the remaining data at the end of the stream.

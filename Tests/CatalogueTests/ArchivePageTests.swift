@@ -118,26 +118,35 @@ import Testing
         #expect(names == left.map(\.name))
     }
 
+    /// Adds a run of files of two seconds to `store`. The run begins `date` milliseconds after the epoch. Every
+    /// `sceneFiles` files a scene begins; the date of the scene of file 25 is wrong by `clockStep`.
+    private func record(
+        _ run: String, from date: Int64 = 0, files: Int, sceneFiles: Int, clockStep: Int64 = 0,
+        in directory: TemporaryDirectory, _ store: CatalogueStore
+    ) throws {
+        for number in 0..<files {
+            let start = ProgramInstant.zero + .seconds(2 * number)
+            let time = Self.epoch + date + start.milliseconds
+            let name = "test_\(run)\(number).mp4"
+            try directory.write([0], to: name)
+            let record = SegmentRecord(
+                fileName: name, channel: "test", sequence: number, start: UTCTime(milliseconds: time),
+                programStart: start, programEnd: start + .seconds(2), frames: 50, audioSamples: 96_000, bytes: 1,
+                ending: .rotate, run: run)
+            try store.put([CatalogueSegment(record: record)], living: [run])
+            guard number.isMultiple(of: sceneFiles) else { continue }
+            let scene = SceneEvent(
+                name: nil, layout: "single", sources: ["cam\(number / sceneFiles)"], frame: Int64(50 * number),
+                run: run, transition: "cut")
+            let step = number == 25 ? clockStep : 0
+            try store.put(CatalogueEvent(channel: "test", at: UTCTime(milliseconds: time + step), scene: scene))
+        }
+    }
+
     /// Returns the catalogue of a program of one minute in files of two seconds, with a scene every ten seconds.
     private func show(in directory: TemporaryDirectory, clockStep: Int64 = 0) throws -> CatalogueStore {
         let store = try CatalogueStore(directory: directory.path)
-        for number in 0..<30 {
-            let start = ProgramInstant.zero + .seconds(2 * number)
-            let name = "test_\(number).mp4"
-            try directory.write([0], to: name)
-            let record = SegmentRecord(
-                fileName: name, channel: "test", sequence: number,
-                start: UTCTime(milliseconds: Self.epoch + start.milliseconds), programStart: start,
-                programEnd: start + .seconds(2), frames: 50, audioSamples: 96_000, bytes: 1, ending: .rotate, run: "r")
-            try store.put([CatalogueSegment(record: record)], living: ["r"])
-            guard number.isMultiple(of: 5) else { continue }
-            let scene = SceneEvent(
-                name: nil, layout: "single", sources: ["cam\(number / 5)"], frame: Int64(50 * number), run: "r",
-                transition: "cut")
-            let step = number == 25 ? clockStep : 0
-            let time = UTCTime(milliseconds: Self.epoch + start.milliseconds + step)
-            try store.put(CatalogueEvent(channel: "test", at: time, scene: scene))
-        }
+        try record("r", files: 30, sceneFiles: 5, clockStep: clockStep, in: directory, store)
         return store
     }
 
@@ -153,7 +162,7 @@ import Testing
         #expect(archive.scenes(in: limits, of: nil) != nil)
         #expect(archive.scenes(in: limits, of: "other") == nil)
         #expect(archive.scenes(in: Self.epoch - 5000..<Self.epoch + 5000, of: "test") == nil, "a file can be missing")
-        try store.remove(["test_14.mp4"])
+        try store.remove(["test_r14.mp4"])
         #expect(archive.scenes(in: limits, of: "test") == nil, "the file can be there without a row")
     }
 
@@ -163,5 +172,21 @@ import Testing
         _ = try show(in: directory, clockStep: step)
         let archive = try RecordingArchive(directory.path)
         #expect(archive.scenes(in: Self.epoch + 45_000..<Self.epoch + 55_000, of: "test") == nil)
+    }
+
+    /// The first run lasts 200 s. The second one was recorded after it, and lasts 180 s.
+    @Test(arguments: [(-60, 90..<95, false), (164, 190..<205, false), (195, 190..<205, true), (200, 190..<205, true)])
+    func `The whole catalogue is read for the scenes of a time if the clock was set back between two runs`(
+        start: Int64, seconds: Range<Int64>, isPart: Bool
+    ) throws {
+        let directory = try TemporaryDirectory()
+        let store = try CatalogueStore(directory: directory.path)
+        try record("r", files: 100, sceneFiles: 20, in: directory, store)
+        // The only scene of the second run begins with the run.
+        try record("s", from: 1000 * start, files: 90, sceneFiles: 90, in: directory, store)
+        let limits = Self.epoch + 1000 * seconds.lowerBound..<Self.epoch + 1000 * seconds.upperBound
+        let found = try RecordingArchive(directory.path).scenes(in: limits, of: "test")
+        #expect((found != nil) == isPart)
+        if let found { #expect(Set(found.events.compactMap { $0.scene?.run }) == ["r", "s"]) }
     }
 }

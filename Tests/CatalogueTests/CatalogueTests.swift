@@ -37,6 +37,33 @@ import Testing
         #expect(segments.last?.ending == .stop && segments.first?.ending == .rotate)
     }
 
+    @Test func `Files get their checksums although the catalogue was written before it was started`() throws {
+        let directory = try Recording.make()
+        try DatabaseQueue(path: directory.path(".relay.sqlite")).write {
+            try $0.execute(sql: "UPDATE segments SET sha256 = NULL")
+        }
+        let catalogue = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
+        catalogue.directoryChanged()
+        catalogue.waitUntilIdle()
+        catalogue.start()
+        try eventually("all checksums are stored") {
+            try CatalogueStore(reading: directory.path).unhashed(channel: "test").isEmpty
+        }
+    }
+
+    @Test func `A transport stream gets its checksum in the run in which its row was made again`() throws {
+        let directory = try Recording.make(format: .ts)
+        try directory.write([], to: Catalogue.uploadLockName(of: "test"))
+        try FileManager.default.removeItem(atPath: directory.path(".relay.sqlite"))
+        let catalogue = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
+        catalogue.start()
+        catalogue.waitUntilIdle()
+        #expect(try RecordingArchive(directory.path).onDisk().segments.map(\.name) == directory.files)
+        try eventually("all checksums are stored") {
+            try CatalogueStore(reading: directory.path).unhashed(channel: "test").isEmpty
+        }
+    }
+
     // A recorder and `relay recordings rebuild` may both find that the database is missing, and create it.
     @Test func `Several processes can create the catalogue's tables at the same time`() throws {
         for _ in 0..<100 {

@@ -42,9 +42,10 @@ import Testing
 
     @Test func `An upload state that this run recorded replaces the database's, until a new file has the name`() throws
     {
-        let hold = UploadHold(directory: try .prepare(directory.path), channel: "test")
+        let target = try RecordDirectory.prepare(directory.path)
+        let hold = UploadHold(directory: target, channel: "test")
         #expect(!hold.isLoaded && hold.known.isEmpty)
-        hold.load(["a": .waiting, "b": .done])
+        hold.load(["a": .waiting, "b": .done], of: target.generation)
         #expect(hold.isLoaded && hold.state(of: "a") == .waiting && hold.state(of: "c") == .some(nil))
         hold.note(.done, of: "a")
         hold.noteWaiting(["a", "c"])

@@ -91,6 +91,24 @@ struct UploadLedgerTests {
         #expect(try newest().map(\.sha256) == [Self.sum])
     }
 
+    @Test("Only the upload of a stream itself gets its checksum, even if only the end of the stream is known")
+    func unknownStart() throws {
+        let (first, end) = (file("a.ts"), Self.start + 2000)
+        for (place, start, time) in [
+            // These files of the same name and size were uploaded before this one ended, or began after that.
+            ("a:1", Self.start - 86_400_000, end - 1), ("a:2", end + 1, end + 2), ("a:3", first.start, end + 3),
+        ] {
+            try store.noteUploaded(
+                UploadEntry(file("a.ts", from: start), to: place, at: UTCTime(milliseconds: time)))
+        }
+        let stored = StoredSegment(
+            fileName: "a.ts", sequence: 1, bytes: 1000, ended: UTCTime(milliseconds: end), isFinished: true)
+        try store.put([CatalogueSegment(file: stored, channel: "test", upload: .done)], living: [])
+        try store.setChecksum(Self.sum, of: "a.ts", bytes: 1000)
+        let found = Dictionary(uniqueKeysWithValues: try newest().map { ($0.place, $0.sha256) })
+        #expect(found == ["a:1": nil, "a:2": nil, "a:3": Self.sum])
+    }
+
     @Test("A ledger entry stays when its file is deleted, or when the file's row is removed")
     func deleted() throws {
         try store.put([file("a.mp4"), file("b.mp4")], living: [])

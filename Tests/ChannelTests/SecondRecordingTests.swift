@@ -290,6 +290,25 @@ struct SecondRecordingTests {
         #expect(runs.count == 1)
     }
 
+    // The end of the channel depends on the disk of such a directory, which can hang.
+    @Test("Work that is left in a second directory is known after the directory was replaced or removed on air")
+    func leftWork() throws {
+        var recording = recording()
+        try place.write("#!/bin/sh\nexec sleep 500\n".utf8, to: "hook")
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: place.path("hook"))
+        recording.upload = .command(place.path("hook"))
+        let running = try Running(configuration(recording))
+        try running.recordsBoth()
+        let recordings = running.channel.recordings
+        #expect(recordings.second.endingDirectories.isEmpty)
+        var without = recording
+        without.also = nil
+        #expect(try running.channel.replaceRecording(without, keepsFirst: true))
+        // The upload of the file there does not end.
+        #expect(recordings.secondDirectories == [place.path("second")])
+        #expect(running.end() == .done)
+    }
+
     @Test("If the first recording cannot be replaced on air, the second recording is replaced nevertheless")
     func replacedAlone() throws {
         let running = try Running(configuration(recording()))

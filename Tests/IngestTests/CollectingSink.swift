@@ -35,6 +35,7 @@ final class CollectingSink: SourceSink {
         /// Tracks of which a frame or audio was delivered after their end.
         var late: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
+        var isImage = false
         /// How often a live source's audio was moved in one step.
         var moves = 0
         var nextAudio: Int64?
@@ -93,6 +94,7 @@ final class CollectingSink: SourceSink {
     }
 
     func markStarved(_ track: TrackKind) { change { _ = $0.starved.insert(track) } }
+    func markImage() { change { $0.isImage = true } }
     func end(_ track: TrackKind) { change { _ = $0.ended.insert(track) } }
     func moveAudio(by samples: Int64) { change { $0.moves += 1 } }
     func attach(_ times: any SourceTimes) { self.times.withLock { $0 = times } }

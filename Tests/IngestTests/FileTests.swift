@@ -57,6 +57,19 @@ struct FileTests {
         #expect(sink.taken.frames.isEmpty)
     }
 
+    @Test("Only a file with a single frame is reported as an image, and not one of which a single frame is played")
+    func images() throws {
+        let image = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180:r=30", "-frames:v", "1", suffix: ".png")
+        let video = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=2", "-c:v", "libx264", "-preset", "ultrafast", "-g", "1",
+            "-pix_fmt", "yuv420p", suffix: ".mp4")
+        for (clip, start) in [(image, Duration.zero), (video, .milliseconds(1967))] {
+            let sink = CollectingSink()
+            try clip.play(into: sink, from: start)
+            #expect(sink.taken.frames.count == 1 && sink.taken.isImage == (clip === image), "\(clip.path)")
+        }
+    }
+
     @Test("If files that refer to other files are forbidden, a playlist is refused whatever its name is")
     func lists() throws {
         let clip = try Clip(

@@ -137,10 +137,7 @@ struct ClipStoreTests {
         _ = try book.start(ClipStart(id: "x", at: 4))
         // The clip cannot be written yet.
         book.writer.flush()
-        let row = CatalogueClip(
-            .init(id: "old", run: "old", first: 0, end: 5, isComplete: true), channel: "test", rate: FrameRate(25),
-            start: 1_700_000_000_000, name: nil)
-        _ = try ChannelLedger(directory: try .prepare(place.path("new")), channel: "test").note([row], removing: [])
+        try store(["old"], in: place.path("new"))
         #expect(try book.list().map(\.id) == ["old", "x"])
         #expect(try book.stop("x", at: 5, newest: 6)?.frames == 25)
     }
@@ -149,24 +146,77 @@ struct ClipStoreTests {
     func mountedLate() throws {
         let (disk, path) = (place.path("disk"), place.path("mount"))
         let book = ClipStore(ChannelArchive(path, channel: "test"), of: show.source)
-        let rows = ["old", "gone"].map { id in
-            CatalogueClip(
-                .init(id: id, run: "old", first: 0, end: 5, isComplete: true), channel: "test", rate: FrameRate(25),
-                start: 1_700_000_000_000, name: nil)
-        }
-        _ = try ChannelLedger(directory: try .prepare(disk), channel: "test").note(rows, removing: [])
+        try store(["old", "gone"], in: disk)
         _ = try RecordDirectory.prepare(path)
         show.record(6)
         _ = try book.start(ClipStart(id: "x", at: 4))
         #expect(try book.list().map(\.id) == ["x"])
+        book.writer.flush()
         try #require(rename(path, place.path("empty")) == 0 && rename(disk, path) == 0)
         #expect(Set(try book.list().map(\.id)) == ["old", "gone", "x"])
         try book.remove("gone")
         #expect(Set(try book.list().map(\.id)) == ["old", "x"])
+        book.writer.flush()
         try #require(rename(path, disk) == 0 && rename(place.path("empty"), path) == 0)
         #expect(try book.list().count == 2)
         try #require(rename(path, place.path("empty")) == 0 && rename(disk, path) == 0)
         #expect(Set(try book.list().map(\.id)) == ["old", "x"])
+    }
+
+    @Test("A clip that was removed while its disk was away does not return with the disk")
+    func removedWithoutDisk() throws {
+        let (disk, path) = (place.path("disk"), place.path("mount"))
+        let book = ClipStore(ChannelArchive(path, channel: "test"), of: show.source)
+        try store(["old", "gone"], in: path)
+        #expect(try book.list().count == 2)
+        try #require(rename(path, disk) == 0)
+        _ = try RecordDirectory.prepare(path)
+        try book.remove("gone")
+        book.writer.flush()
+        #expect(try book.list().map(\.id) == ["old"])
+        // The directory of the disk returns with another number, and still contains the row.
+        try #require(rename(path, place.path("empty")) == 0)
+        try moveContents(of: disk, to: path)
+        #expect(try ChannelLedger(directory: try .existing(path), channel: "test").clips().count == 2)
+        #expect(try book.list().map(\.id) == ["old"])
+    }
+
+    @Test("The clips of a disk that replaces another one are read, although both directories have the same number")
+    func replacedDisk() throws {
+        let (second, path) = (place.path("second"), place.path("mount"))
+        let book = ClipStore(ChannelArchive(path, channel: "test"), of: show.source)
+        for (disk, clip) in [(path, "a"), (second, "b")] { try store([clip], in: disk) }
+        #expect(try book.list().map(\.id) == ["a"])
+        let number = FileIdentity(path)
+        try moveContents(of: path, to: place.path("first"))
+        try moveContents(of: second, to: path)
+        #expect(FileIdentity(path) == number)
+        #expect(try Set(book.list().map(\.id)) == ["a", "b"])
+    }
+
+    @Test("No request to begin, end, name or remove a clip looks for another disk, and a list of clips does")
+    func noDisk() throws {
+        let (disk, path) = (place.path("disk"), place.path("mount"))
+        let book = ClipStore(ChannelArchive(path, channel: "test"), of: show.source)
+        try store(["new"], in: disk)
+        try store(["old"], in: path)
+        show.record(6)
+        #expect(try book.start(ClipStart(id: "x", at: 4)).isNew)
+        #expect(try book.clip("old").state == .done)
+        book.writer.flush()
+        try #require(rename(path, place.path("away")) == 0 && rename(disk, path) == 0)
+        func isRead() -> Bool { book.state.withLock { $0.machine.clip("new") != nil } }
+        _ = try book.start(ClipStart(id: "y", at: 4))
+        _ = try book.stop("x", at: 5, newest: 6)
+        #expect(try book.rename("x", to: "goal").name == "goal")
+        try book.remove("old")
+        // The checks whether the recording is still needed do the same.
+        try book.look()
+        show.stop()
+        _ = try book.stop("y", at: 5, newest: 6)
+        #expect(!isRead())
+        #expect(try Set(book.list().map(\.id)) == ["new", "x", "y"])
+        #expect(isRead())
     }
 
     @Test("A new clip with the ID of a removed clip without files is not reported as gone")
@@ -193,5 +243,23 @@ struct ClipStoreTests {
         show.record(6, recorded: 4.8, isSuspended: true)
         let clip = try book.clip("x")
         #expect(clip.state == .done && clip.frames == 20)
+    }
+
+    /// Stores complete clips with the IDs `ids` in the catalogue of the record directory `path`.
+    private func store(_ ids: [String], in path: String) throws {
+        let rows = ids.map { id in
+            CatalogueClip(
+                .init(id: id, run: "old", first: 0, end: 5, isComplete: true), channel: "test", rate: FrameRate(25),
+                start: 1_700_000_000_000, name: nil)
+        }
+        _ = try ChannelLedger(directory: try .prepare(path), channel: "test").note(rows, removing: [])
+    }
+
+    /// Moves all entries of the directory `source` to the directory `target`, which is created if it is missing.
+    private func moveContents(of source: String, to target: String) throws {
+        try #require(mkdir(target, 0o700) == 0 || errno == EEXIST)
+        for name in try RecordDirectory.names(in: source) where name != "." && name != ".." {
+            try #require(rename("\(source)/\(name)", "\(target)/\(name)") == 0)
+        }
     }
 }

@@ -72,12 +72,13 @@ import Testing
         #expect(feed.status.framesLate == 0 && feed.status.silentSamples == 0)
     }
 
-    @Test("An image has video as long as it is wanted; a file of two frames, or with longer audio, only to its end")
+    @Test("An image has video as long as it is wanted; a file's last frame, or an image with longer audio, does not")
     func image() {
-        for (frames, audio) in [(1, 0), (1, 2), (2, 2), (1, 10)] as [(Int64, Int64)] {
-            let (test, isImage) = (Self(), frames == 1 && audio < 10)
-            test.deliver(frames: 0..<frames)
+        for (isMarked, audio) in [(true, 0), (true, 2), (false, 0), (false, 2), (true, 10)] as [(Bool, Int64)] {
+            let (test, isImage) = (Self(), isMarked && audio < 10)
+            test.deliver(frames: 0..<1)
             if audio > 0 { test.deliver(audio: 0..<audio) }
+            if isMarked { test.feed.markImage() }
             test.feed.end(.video)
             #expect(test.hasVideo)
             test.feed.end(.audio)
@@ -86,7 +87,7 @@ import Testing
                 _ = test.feed.frame(for: FrameIndex(index))
                 _ = test.feed.audio(from: SampleIndex(index * 1920), upTo: SampleIndex((index + 1) * 1920))
             }
-            #expect(test.hasVideo == isImage, "\(frames) frames, \(audio) frames of audio")
+            #expect(test.hasVideo == isImage, "marked: \(isMarked), \(audio) frames of audio")
         }
     }
 

@@ -2,6 +2,7 @@
 
 import Foundation
 import HLS
+import Media
 import SRT
 import TestSupport
 import Testing
@@ -17,8 +18,8 @@ struct OutputPlaceTests {
     private func waits(
         _ next: any OutputTarget, for old: any OutputTarget, hasStoppedListening: Bool = false
     ) throws -> Bool {
-        let (place, wanted) = (try #require(old.place), try #require(next.place))
-        return place.excludes(wanted, hasStoppedListening: hasStoppedListening)
+        _ = (try #require(old.place), try #require(next.place))
+        return old.excludes(next, hasStoppedListening: hasStoppedListening)
     }
 
     @Test("An HLS output waits for a removed one in the same directory until that has ended, and for no other")
@@ -46,6 +47,34 @@ struct OutputPlaceTests {
         let missing = try target(temporary.path("new"))
         try FileManager.default.createDirectory(atPath: temporary.path("new"), withIntermediateDirectories: false)
         #expect(try waits(target("\(link)/../new"), for: missing))
+    }
+
+    @Test("If the link to an HLS directory changes, the place is the directory that the link means when it is opened")
+    func changedLink() throws {
+        let temporary = try TemporaryDirectory()
+        let (first, second, link) = (temporary.path("first"), temporary.path("second"), temporary.path("link"))
+        for path in [first, second] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        }
+        func point(at path: String) throws {
+            try? FileManager.default.removeItem(atPath: link)
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+        }
+        let target = { (path: String) in HLSTarget(location: try HLSLocation("hls:\(path)"), name: "hls") }
+        try point(at: first)
+        let old = try target(link)
+        try point(at: second)
+        #expect(try waits(target(second), for: old) && !waits(target(first), for: old))
+        let events = EventLog()
+        let attempt = old.makeAttempt(
+            queue: PacketQueue(limits: .live, isFromStart: true),
+            description: TransportStreamTests.description(FrameRate(30)), report: { [events] in events.note($0) })
+        attempt.start()
+        try eventually("the directory is open") { events.isAccepted }
+        try point(at: first)
+        #expect(try waits(target(second), for: old) && !waits(target(first), for: old))
+        #expect(try waits(target(link), for: old), "the text alone is the same place, too")
+        attempt.abandon()
     }
 
     @Test("An SRT output that listens waits until a removed one has closed the port that both need")

@@ -16,10 +16,10 @@ struct SRTReceiptsTests {
         for _ in 0..<2 { receipts.handedOver() }
         receipts.completed(2)
         #expect(receipts.frames == 3)
-        #expect(receipts.acknowledged(upTo: 5) == 0 && receipts.acknowledged(upTo: 3) == 0)
-        #expect(receipts.acknowledged(upTo: 2) == 1 && receipts.acknowledged(upTo: 2) == 0)
-        #expect(receipts.acknowledged(upTo: 1) == 0 && receipts.frames == 2)
-        #expect(receipts.acknowledged(upTo: 0) == 2 && receipts.frames == 0)
+        #expect(receipts.settled(held: 5) == (0, 0) && receipts.settled(held: 3) == (0, 0))
+        #expect(receipts.settled(held: 2) == (1, 0) && receipts.settled(held: 2) == (0, 0))
+        #expect(receipts.settled(held: 1) == (0, 0) && receipts.frames == 2)
+        #expect(receipts.settled(held: 0) == (2, 0) && receipts.frames == 0)
         #expect(receipts.giveUp() == 0)
     }
 
@@ -28,17 +28,49 @@ struct SRTReceiptsTests {
         var receipts = SRTReceipts()
         receipts.handedOver()
         receipts.completed(1)
-        receipts.handedOver()
-        receipts.completed(0)
-        #expect(receipts.acknowledged(upTo: 2) == 0)
-        #expect(receipts.acknowledged(upTo: 1) == 1)
+        receipts.handedOver(isMedia: false)
+        #expect(receipts.settled(held: 2) == (0, 0))
+        #expect(receipts.settled(held: 1) == (1, 0))
     }
 
-    @Test("Acknowledged frames and frames that are given up are together all frames")
+    @Test("A frame is lost if libsrt dropped any of its messages, and a dropped probe costs no frame")
+    func dropped() {
+        var receipts = SRTReceipts()
+        // Two frames of two messages, a probe, and a frame of two messages.
+        for _ in 0..<2 {
+            for _ in 0..<2 { receipts.handedOver() }
+            receipts.completed(1)
+        }
+        receipts.handedOver(isMedia: false)
+        for _ in 0..<2 { receipts.handedOver() }
+        receipts.completed(1)
+        // libsrt drops the first frame and half of the second one.
+        #expect(receipts.settled(held: 4, dropped: 3) == (0, 1))
+        #expect(receipts.settled(held: 3, dropped: 3) == (0, 1))
+        #expect(receipts.settled(held: 2, dropped: 4) == (0, 0))
+        #expect(receipts.settled(held: 0, dropped: 4) == (1, 0))
+        #expect(receipts.frames == 0)
+    }
+
+    @Test("A frame of which a part was passed on and dropped before its last message is lost")
+    func droppedBeginning() {
+        var receipts = SRTReceipts()
+        for _ in 0..<2 { receipts.handedOver() }
+        receipts.completed(1, isWhole: false)
+        #expect(receipts.settled(held: 0, dropped: 1) == (0, 1))
+        receipts.handedOver()
+        receipts.completed(1)
+        #expect(receipts.settled(held: 0, dropped: 1) == (0, 1))
+        receipts.handedOver()
+        receipts.completed(1)
+        #expect(receipts.settled(held: 0, dropped: 1) == (1, 0))
+    }
+
+    @Test("Acknowledged frames, lost frames, and frames that are given up are together all frames")
     func sums() {
         var random = SeededRandom()
         for _ in 0..<200 {
-            var (receipts, all, acknowledged, open) = (SRTReceipts(), 0, 0, 0)
+            var (receipts, all, settled, open, dropped) = (SRTReceipts(), 0, 0, 0, Int64(0))
             for _ in 0..<Int.random(in: 1...50, using: &random) {
                 for _ in 0..<Int.random(in: 1...9, using: &random) {
                     receipts.handedOver()
@@ -47,11 +79,14 @@ struct SRTReceiptsTests {
                 let frames = Int.random(in: 0...2, using: &random)
                 receipts.completed(frames)
                 all += frames
-                open -= Int.random(in: 0...open, using: &random)
-                acknowledged += receipts.acknowledged(upTo: open)
-                #expect(acknowledged + receipts.frames == all)
+                let gone = Int.random(in: 0...open, using: &random)
+                open -= gone
+                dropped += Int64.random(in: 0...Int64(gone), using: &random)
+                let (acknowledged, lost) = receipts.settled(held: open, dropped: dropped)
+                settled += acknowledged + lost
+                #expect(settled + receipts.frames == all)
             }
-            #expect(acknowledged + receipts.giveUp() == all)
+            #expect(settled + receipts.giveUp() == all)
             #expect(receipts.frames == 0)
         }
     }

@@ -252,6 +252,26 @@ struct SRTSessionTests {
         #expect(failure.kind == .lost && failure.reason.contains("before it acknowledged the last 5 frames"))
     }
 
+    @Test("Frames that libsrt drops at the program's end, because they are too late, count as lost and not as sent")
+    func droppedEnd() throws {
+        let peer = try SRTPeer(latency: 600)
+        let path = try CutPath(to: peer.port)
+        let call = try Call(path.port, "latency=600&snddropdelay=0")
+        try eventually("a connection") { call.socket.condition == .connected && peer.isCalled }
+        let sender = try Sender(call)
+        sender.start()
+        sender.push(0..<10)
+        try eventually { self.frames(peer.received) == 10 && sender.session.progress.frames == 10 }
+        path.pass(.answersOnly)
+        sender.push(10..<15)
+        sender.drain()
+        try eventually("the end") { sender.events.isDrained }
+        let progress = sender.session.progress
+        #expect(progress.details.srt?.totals.packetsDropped ?? 0 > 0)
+        #expect(progress.frames == 10 && progress.drops.frames == 5 && progress.waitingFrames == 0)
+        #expect(sender.events.notices.contains { $0.contains("before it acknowledged the last 5 frames") })
+    }
+
     // MARK: Outages
 
     @Test(

@@ -127,6 +127,17 @@ struct TransportStreamTests {
         }
     }
 
+    @Test("A frame that ends in a transport stream's incomplete message counts until that message is complete")
+    func incompleteFrames() throws {
+        let rate = FrameRate(30)
+        let stream = try TransportStream(description: Self.description(rate), messageBytes: 1316)
+        try stream.write(Self.frame(0, rate, bytes: 3000, isKeyframe: true))
+        // Most of the frame is in complete messages, but its end is not.
+        #expect(stream.count > 0 && stream.incompleteFrames == 1)
+        stream.flush()
+        #expect(stream.incompleteFrames == 0)
+    }
+
     @Test("Each message of a transport stream has complete TS packets, at most seven")
     func messageSizes() throws {
         for rate in [FrameRate(25), FrameRate(10)] {

@@ -76,23 +76,25 @@ private final class OneDeletion: RetentionVeto {
     func mayDelete(_ fileName: String) -> Bool { upload.deleted.withLock { $0.isEmpty } }
 }
 
-/// Mounts another disk in place of the directory when retention asks about a file for the first time.
+/// Mounts another disk in place of the directory when retention asks about a file for the first time, or asks about a
+/// file again, because it is about to delete it.
 private final class Exchange: RetentionVeto {
     private let path: String
-    private let isDone = Mutex(false)
-    private let isSuccessful = Mutex(false)
-    init(at path: String) { self.path = path }
+    private let isBeforeDeletion: Bool
+    private let asked = Mutex<Set<String>>([])
+    private let isSuccessful = Mutex<Bool?>(nil)
+    init(at path: String, beforeDeletion isBeforeDeletion: Bool) {
+        (self.path, self.isBeforeDeletion) = (path, isBeforeDeletion)
+    }
 
-    var hasSucceeded: Bool { isSuccessful.withLock { $0 } }
+    var hasSucceeded: Bool { isSuccessful.withLock { $0 == true } }
 
     func mayDelete(_ fileName: String) -> Bool {
-        let wasDone = isDone.withLock { isDone in
-            defer { isDone = true }
-            return isDone
+        let isNew = asked.withLock { $0.insert(fileName).inserted }
+        isSuccessful.withLock { isSuccessful in
+            guard isSuccessful == nil, isNew != isBeforeDeletion else { return }
+            isSuccessful = rename(path, "\(path).first") == 0 && rename("\(path).second", path) == 0
         }
-        guard !wasDone else { return true }
-        let isExchanged = rename(path, "\(path).first") == 0 && rename("\(path).second", path) == 0
-        isSuccessful.withLock { $0 = isExchanged }
         return true
     }
 }
@@ -161,11 +163,12 @@ private final class Exchange: RetentionVeto {
     }
 
     // The answers of the vetoes are for the disk that was mounted before, so they do not count.
-    @Test func `A disk that is mounted while retention decides loses no file, even if its files have the same names`()
-        throws
-    {
+    @Test(arguments: [false, true])
+    func `A disk that is mounted while retention decides loses no file, even if its files have the same names`(
+        isBeforeDeletion: Bool
+    ) throws {
         let (all, manager) = (files, FileManager.default)
-        let exchange = Exchange(at: temporary.path)
+        let exchange = Exchange(at: temporary.path, beforeDeletion: isBeforeDeletion)
         let retention = try make(.init(maximumAge: .seconds(3 * 3600)), vetoes: [exchange])
         try manager.copyItem(atPath: temporary.path, toPath: "\(temporary.path).second")
         defer { for name in ["first", "second"] { try? manager.removeItem(atPath: "\(temporary.path).\(name)") } }

@@ -103,9 +103,14 @@ package struct RecordDirectory: Sendable {
     /// full disk. A copy of the mark does no harm: the mark only distinguishes a disk from the empty mount point under
     /// it.
     private func findMark() -> String? {
-        if let mark = try? names().first(where: { $0.hasPrefix(Self.markPrefix) }) { return mark }
+        if let mark = Self.mark(in: path) { return mark }
         let name = Self.markPrefix + String(UInt64.random(in: 0 ... .max), radix: 16)
         return (try? FileDescriptor.create("\(path)/\(name)")) == nil ? nil : name
+    }
+
+    /// Returns the name of the mark in the directory `path`; nil if there is none, or if the directory cannot be read.
+    static func mark(in path: String) -> String? {
+        (try? names(in: path))?.filter { $0.hasPrefix(markPrefix) }.min()
     }
 
     static func create(_ path: String) throws(FileFailure) {
@@ -263,9 +268,6 @@ package struct RecordDirectory: Sendable {
     /// catalogue. A catalogue can exist without a mark, because some file systems refuse the mark, and because earlier
     /// versions of relay created none.
     static func isArchiveMark(_ name: String) -> Bool { name.hasPrefix(markPrefix) || name == catalogueName }
-
-    /// Returns the names of all entries of the directory itself, including hidden ones; sorted.
-    private func names() throws(FileFailure) -> [String] { try Self.names(in: path).sorted() }
 
     /// Returns the names of all entries of the directory `path`, including hidden ones.
     package static func names(in path: String) throws(FileFailure) -> [String] { try read(path).map(\.name) }

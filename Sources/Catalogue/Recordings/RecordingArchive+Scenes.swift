@@ -48,18 +48,27 @@ extension RecordingArchive {
         }
     }
 
-    /// Whether the dates of `files` and `scenes` agree with their program times, as they do if the clock was not set.
+    /// Whether the dates of `files` and `scenes` agree with their program times, and no two runs have the same dates, as
+    /// it is if the clock was not set.
     private static func agree(_ scenes: [CatalogueEvent], _ files: [CatalogueSegment]) -> Bool {
-        var runs: [String: (start: Int64, frameDuration: Int64)] = [:]
+        var runs: [String: (start: Int64, frameDuration: Int64, dates: Range<Int64>)] = [:]
         for file in files {
             guard let run = file.run, let programStart = file.programStart else { return false }
             let start = file.start - (programStart - .zero).inMilliseconds
+            let dates = file.start..<max(file.start, file.end)
             guard let known = runs[run] else {
-                runs[run] = (start, file.frameDuration)
+                runs[run] = (start, file.frameDuration, dates)
                 continue
             }
             guard abs(known.start - start) < near else { return false }
+            let all = min(known.dates.lowerBound, dates.lowerBound)..<max(known.dates.upperBound, dates.upperBound)
+            runs[run]?.dates = all
         }
+        // If runs overlap, the last scene before the range can be of one run, and an earlier scene of another run can
+        // still have been on air.
+        let dates = runs.values.map(\.dates).sorted { $0.lowerBound < $1.lowerBound }
+        let overlap = zip(dates, dates.dropFirst()).contains { $1.lowerBound <= sum($0.upperBound, -near) }
+        guard !overlap else { return false }
         return scenes.allSatisfy { event in
             guard let scene = event.scene, let name = scene.run else { return false }
             guard let run = runs[name] else { return true }

@@ -79,10 +79,12 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// Stores `states`, the complete upload states of the database.
-    func load(_ states: [String: UploadState]) {
+    /// Stores `states`, the complete upload states of the database on the disk of `generation`, unless another disk is
+    /// mounted now.
+    func load(_ states: [String: UploadState], of generation: Int) {
         state.withLock { state in
             state.follow(directory)
+            guard state.generation == generation else { return }
             state.loaded = states
         }
     }

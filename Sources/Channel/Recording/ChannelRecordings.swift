@@ -67,9 +67,11 @@ package final class ChannelRecordings: Sendable {
     /// Waits until `deadline` for the work in the second directory to end. Returns whether it has ended.
     func waitForSecond(until deadline: DispatchTime) -> Bool { secondWork.wait(timeout: deadline) == .success }
 
-    /// Asks from now on whether the disk of the second directory answers; nil if no second directory is configured.
-    func secondDisk(_ clock: any MonotonicClock) -> DiskPulse? {
-        directory.withLock { $0 }.map { DiskPulse(of: $0, clock: clock) }
+    /// The directories on whose disks the rest of the work of the second recordings depends, after ``finish()``. An
+    /// operator can have replaced or removed the second directory while work was left in it.
+    var secondDirectories: Set<String> {
+        let ending = second.endingDirectories
+        return ending.isEmpty ? Set(directory.withLock { $0 }.map { [$0] } ?? []) : ending
     }
 
     /// Blocks while the queue of any recorder is more than half full, or holds more than half a second of media. Used

@@ -20,8 +20,7 @@ final class DiskPulse: Sendable {
     /// The pause between two questions.
     private static let pause = Duration.seconds(1)
 
-    /// The path of the directory.
-    let path: String
+    private let path: String
     private let clock: any MonotonicClock
     private let ask: @Sendable (String) -> Void
     private let queue = DispatchQueue(label: "relay.pulse", qos: .utility)
@@ -52,5 +51,22 @@ final class DiskPulse: Sendable {
             }
         }
         return asked.map { now - $0 >= patience } ?? false
+    }
+}
+
+/// Finds out whether the disks of several directories still answer.
+struct DiskPulses {
+    private let make: (String) -> DiskPulse
+    private var pulses: [String: DiskPulse] = [:]
+
+    /// Pulses that `make` makes, each for the directory of a path.
+    init(_ make: @escaping (String) -> DiskPulse) { self.make = make }
+
+    /// Whether each of the disks of the directories `paths` has not answered its present question for `patience`; false
+    /// without directories. Asks each disk its next question if that is due.
+    mutating func areSilent(_ paths: Set<String>, for patience: Duration) -> Bool {
+        for path in paths where pulses[path] == nil { pulses[path] = make(path) }
+        let silent = paths.filter { pulses[$0]?.isSilent(for: patience) == true }
+        return !paths.isEmpty && silent == paths
     }
 }

@@ -105,6 +105,8 @@ package final class Recording: SceneRecording {
     /// The stream of the recorded rendition; nil means the program's own encoding.
     var stream: PacketStream? { program.rendition?.stream }
     var rendition: String? { program.rendition?.name }
+    /// The path of the directory that is recorded to.
+    var directory: String { place.directory.path }
     private let program: Program
     private let place: RecordingPlace
     private let recorder: Recorder

@@ -269,6 +269,9 @@ package final class RecordingSlot: Sendable {
         }
     }
 
+    /// The directories of stopped recordings that have not finished their work.
+    var endingDirectories: Set<String> { state.withLock { Set($0.ending.map(\.directory)) } }
+
     /// Whether there is a recording, or a recording is wanted or being set up, or a stopped recording has not finished
     /// its work.
     package var isBusy: Bool {

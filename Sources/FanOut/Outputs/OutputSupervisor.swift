@@ -72,20 +72,20 @@ package final class OutputSupervisor: PacketConsumer {
                     leading: leading, clock: clock)))
     }
 
-    private var places: [OutputPlace] { [primary.place, backup?.place].compactMap(\.self) }
+    private var targets: [any OutputTarget] { [primary, backup].compactMap(\.self) }
 
     /// Whether `next` must wait for this output, which was removed, because both need the same port or directory.
     func delays(_ next: OutputSupervisor) -> Bool {
         let hasStopped = state.withLock { $0.whenNotListening != nil && $0.hasStoppedListening }
-        return places.contains { place in
-            next.places.contains { place.excludes($0, hasStoppedListening: hasStopped) }
+        return targets.contains { target in
+            next.targets.contains { target.excludes($0, hasStoppedListening: hasStopped) }
         }
     }
 
     /// Closes the resources that the targets hold open for later attempts, because the output was removed. Calls
     /// `freed` on any thread when the listening socket is closed. ``finish(deadline:completion:)`` must follow.
     func leave(freed: @escaping @Sendable () -> Void) {
-        for target in [primary, backup].compactMap(\.self) { target.leave() }
+        for target in targets { target.leave() }
         let hasStopped = state.withLock { lanes in
             lanes.whenNotListening = freed
             return lanes.hasStoppedListening

@@ -24,6 +24,16 @@ final class ReopenLoop {
     /// Whether the loop still plays the input that was opened when its source was created.
     private(set) var isFirst = true
 
+    /// What follows the end of a part of the input.
+    private enum Continuation {
+        /// The next part, without a pause.
+        case nextPart
+        /// A pause, because the input ended or failed.
+        case pauseAfterEnd
+        /// A pause, because the input changes too often.
+        case pauseAfterChange
+    }
+
     /// Creates a loop for an input. `name` is the input's name in logs. `wait` pauses for a time, or until the input is
     /// stopped; by default it is ``SourceMonitor/pause(_:)``.
     init(
@@ -44,7 +54,8 @@ final class ReopenLoop {
         openedAt = clock.now
         var failure = play()
         while lasts(failure), failure?.isPermanent != true, !monitor.isStopped {
-            if !goesOn() { pause(after: failure, pausing) }
+            let continuation = endPart()
+            if continuation != .nextPart { pause(continuation, after: failure, pausing) }
             if monitor.isStopped { break }
             (isFirst, openedAt) = (false, nil)
             failure = play()
@@ -52,23 +63,26 @@ final class ReopenLoop {
         return monitor.noteEnd(failure)
     }
 
-    /// Records the end of the current part. Returns whether the next part follows it without a pause.
-    private func goesOn() -> Bool {
+    /// Records the end of the current part. Returns what follows it. Another thread can report a restart of the
+    /// playlist at any time, so the monitor is asked only once whether the input is at a change.
+    private func endPart() -> Continuation {
         let (now, part) = (clock.now, openedAt.map { clock.now - $0 } ?? .zero)
         played += part
-        guard monitor.isAtChange else { return false }
+        guard monitor.isAtChange else { return .pauseAfterEnd }
         let isInTime = schedule.change(at: now, after: part)
-        return isInTime || !isLive
+        return isInTime || !isLive ? .nextPart : .pauseAfterChange
     }
 
-    private func pause(after failure: IngestError?, _ pausing: () -> Void) {
+    private func pause(_ cause: Continuation, after failure: IngestError?, _ pausing: () -> Void) {
         var (failure, delay) = (failure, schedule.fail(after: played))
         played = .zero
-        if monitor.isAtChange {
+        if cause == .pauseAfterChange {
+            let reason =
+                monitor.playlist.isRestarted ? "its playlist is restarted too often" : "its coding changes too often"
+            failure = failure ?? .unreadable(input: name, reason: reason)
             // The next demuxer must not continue with the bytes that the last one has left unread: after the pause they
             // would be late, and they may contain more such changes.
             monitor.forgetChange()
-            failure = failure ?? .unreadable(input: name, reason: "its coding changes too often")
         } else {
             delay = monitor.pauseToReopen(delay)
             // Often only the connection was lost, and the sender or the server answers at once.

@@ -86,6 +86,7 @@ extension ClipStore {
 
     /// The clips as a run-down, with the files that contain them.
     package func project() throws(Refusal) -> String {
+        try load()
         try look()
         let rows = state.withLock { state in
             state.machine.clips.compactMap { state.row($0.id, channel: archive.channel) }

@@ -17,9 +17,9 @@ extension ClipStore {
     /// a recording that is made only for clips, and throws if that is not possible.
     package func start(_ request: ClipStart) throws(Refusal) -> (clip: RecordedClip, isNew: Bool) {
         try commanding { () throws(Refusal) in
-            try load()
+            try loadFirst()
             // A repeated request begins neither a clip nor a recording.
-            if let id = request.id, let known = try known(id) { return (known, false) }
+            if let id = request.id, let known = existing(id) { return (known, false) }
             try admit(request.at)
             let now = try beginning()
             let (rate, frames) = (now.program.rate, now.program.frames)
@@ -48,7 +48,7 @@ extension ClipStore {
     /// has not arrived yet.
     package func stop(_ id: String, at seconds: Double?, newest: Double?) throws(Refusal) -> RecordedClip? {
         try commanding { () throws(Refusal) in
-            try load()
+            try loadFirst()
             let (run, rate) = state.withLock { ($0.machine.clip(id)?.run, $0.facts[id]?.rate) }
             let now: Recorded
             if let run, let rate {
@@ -75,13 +75,13 @@ extension ClipStore {
 
     /// Sets the name of the clip `id`, or removes it if `name` is nil, and returns the clip.
     package func rename(_ id: String, to name: String?) throws(Refusal) -> RecordedClip {
-        try load()
+        try loadFirst()
         state.withLock { state in
             guard state.facts[id] != nil else { return }
             state.facts[id]?.name = name
             writer.note(state.row(id, channel: archive.channel))
         }
-        return try clip(id)
+        return try known(id)
     }
 
     /// Ends a clip whose recording ended before the request to end the clip arrived. The clip ends at the end of the
@@ -93,11 +93,11 @@ extension ClipStore {
                 writer.note(state.row(id, channel: archive.channel))
             }
         }
-        return try clip(id)
+        return try known(id)
     }
 
     /// The clip `id`; nil if it does not exist.
-    private func known(_ id: String) throws(Refusal) -> RecordedClip? {
+    private func existing(_ id: String) -> RecordedClip? {
         let now = (try? source.recorded()) ?? []
         return state.withLock { state in state.machine.clip(id).flatMap { state.shown($0, now) } }
     }
@@ -122,9 +122,7 @@ extension ClipStore {
         let exported = state.machine.clips.filter { $0.isComplete && facts[$0.id]?.released != nil }
         let oldest = exported.sorted { (facts[$0.id]?.start ?? 0) < (facts[$1.id]?.start ?? 0) }
         for clip in oldest.prefix(max(0, surplus)) {
-            state.forget(clip.id)
-            _ = state.machine.remove(clip.id)
-            writer.remove(clip.id)
+            if state.remove(clip.id) { writer.remove(clip.id) }
         }
     }
 
@@ -146,10 +144,9 @@ extension ClipStore {
 
     /// Removes the clip `id`, which then no longer protects its files.
     package func remove(_ id: String) throws(Refusal) {
-        try load()
+        try loadFirst()
         let isGone = state.withLock { state in
-            state.forget(id)
-            guard state.machine.remove(id) != nil else { return false }
+            guard state.remove(id) else { return false }
             writer.remove(id)
             return true
         }

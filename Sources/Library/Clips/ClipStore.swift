@@ -89,6 +89,7 @@ package final class ClipStore: Sendable {
 
     /// All clips, in the order of time.
     package func list() throws(Refusal) -> [RecordedClip] {
+        try load()
         let now = try look()
         // The known properties of the clips are shown even if their files cannot be checked now.
         try? lookForFiles()
@@ -99,6 +100,12 @@ package final class ClipStore: Sendable {
 
     /// Returns the clip `id` in its current state. Throws if there is no such clip.
     package func clip(_ id: String) throws(Refusal) -> RecordedClip {
+        try load()
+        return try known(id)
+    }
+
+    /// Returns the clip `id` like ``clip(_:)``, but only if its row was read before.
+    func known(_ id: String) throws(Refusal) -> RecordedClip {
         let now = try look()
         guard
             let clip = state.withLock({ state in
@@ -121,7 +128,6 @@ extension ClipStore {
     @discardableResult
     func look() throws(Refusal) -> [Recorded] {
         let now = (try? source.recorded()) ?? []
-        try load()
         let complete = state.withLock { state -> [String] in
             let changed = now.flatMap { recorded in
                 state.machine.complete(recorded.program, recordedUpTo: recorded.end, isSuspended: recorded.isSuspended)
@@ -169,19 +175,25 @@ extension ClipStore {
         state.withLock { ($0.gone, $0.lookedForFiles) = (Set(gone.map(\.id)), .now) }
     }
 
-    /// Reads the catalogue's clips once from each directory at the archive's path: a disk can be mounted over the empty
-    /// directory that was there at the start.
+    /// Reads the catalogue's clips if none were read yet. Afterwards it does not access the disk, so that a request to
+    /// begin or end a clip does not wait for a disk that hangs.
+    func loadFirst() throws(Refusal) {
+        if state.withLock({ $0.loaded == nil }) { try load() }
+    }
+
+    /// Reads the catalogue's clips if the directory at the archive's path is not the one from which they were read
+    /// last: a disk can be mounted over the empty directory that was there at the start, or replace another disk.
     func load() throws(Refusal) {
-        guard let identity = FileIdentity(archive.path), !state.withLock({ $0.loaded.contains(identity) }),
-            let directory = try archive.directory()
-        else { return }
+        if let loaded = state.withLock({ $0.loaded }), loaded.isFound(at: archive.path) { return }
+        guard let identity = DirectoryIdentity(archive.path), let directory = try archive.directory() else { return }
         let rows = try archive.telling { try archive.ledger(directory).clips() }
         // If another disk was mounted meanwhile, it is not known from which disk the rows are.
-        guard FileIdentity(archive.path) == identity else { return }
+        guard identity.isFound(at: archive.path) else { return }
         state.withLock { state in
-            guard state.loaded.insert(identity).inserted else { return }
-            // A clip may have begun before the directory existed, and is newer than its row.
-            let stored = rows.filter { state.facts[$0.id] == nil }
+            state.loaded = identity
+            // A clip may have begun before the directory existed, and is newer than its row. The row of a removed clip
+            // may still be on a disk that was away.
+            let stored = rows.filter { state.facts[$0.id] == nil && !state.removed.contains($0.id) }
             state.machine.add(stored.map(\.clip))
             for row in stored {
                 state.facts[row.id] = Facts(
@@ -209,8 +221,10 @@ extension ClipStore {
     struct State {
         var machine = ClipMachine()
         var facts: [String: Facts] = [:]
-        /// The directories from which clips were read.
-        var loaded: Set<FileIdentity> = []
+        /// The directory from which clips were read last; nil if none were read yet.
+        var loaded: DirectoryIdentity?
+        /// The IDs of the clips that were removed last.
+        var removed: [String] = []
         /// Clips whose files are all deleted. `lookedForFiles` is the time of the last check.
         var gone: Set<String> = []
         var lookedForFiles: ContinuousClock.Instant?
@@ -218,10 +232,17 @@ extension ClipStore {
 }
 
 extension ClipStore.State {
-    /// Forgets everything about a removed clip, because another clip may get its ID.
-    mutating func forget(_ id: String) {
+    /// The maximum number of IDs of removed clips that are kept.
+    private static let mostRemoved = ClipMachine.mostClips
+
+    /// Removes the clip `id`, and forgets everything about it except its ID, because another clip may get the ID.
+    /// Returns false if there is no such clip.
+    mutating func remove(_ id: String) -> Bool {
+        guard machine.remove(id) != nil else { return false }
         facts[id] = nil
         gone.remove(id)
+        removed = removed.suffix(Self.mostRemoved - 1) + [id]
+        return true
     }
 
     /// The clip's row for the catalogue; nil if there is no such clip.

@@ -28,6 +28,7 @@ actor HLSAttempt: ServingAttempt {
     private static let writeTimeout = Duration.seconds(15)
 
     private let location: HLSLocation
+    private let directory: RealDirectory
     private let options: HLSOptions
     nonisolated let context: AttemptContext
     private let shared = Mutex(Shared())
@@ -36,8 +37,11 @@ actor HLSAttempt: ServingAttempt {
     private var writer: HLSWriter?
     private var endReason = EndReason.interrupted
 
-    init(location: HLSLocation, options: HLSOptions, context: consuming AttemptContext) {
+    init(
+        location: HLSLocation, directory: RealDirectory, options: HLSOptions, context: consuming AttemptContext
+    ) {
         self.location = location
+        self.directory = directory
         self.options = options
         self.context = context
     }
@@ -72,6 +76,7 @@ actor HLSAttempt: ServingAttempt {
 extension HLSAttempt {
     func begin() {
         guard phase == .idle, !report.isOver else { return }
+        directory.noteOpening()
         do throws(OutputFailure) {
             writer = try HLSWriter(location.path, options, streams)
             phase = .open

@@ -42,16 +42,18 @@ extension SRTSession {
         var frames = 0
         do throws(AVFailure) {
             while stream.count < Self.messagesAhead, let packet = packets.pop() {
-                if packet.track == .video { frames += 1 }
+                if packet.track == .video {
+                    frames += 1
+                    // Each frame is counted at once, because another thread may read the counts at any time.
+                    tookFrame()
+                }
                 try stream.write(packet)
                 if packet.track == .video { spacing.note(packet) }
             }
         } catch {
-            took(frames)
             fail(OutputFailure(.lost, step: "send", reason: "\(error)"))
             return false
         }
-        took(frames)
         let isAll = packets.isEmpty
         if isAll { stream.flush() }
         // More than one new frame in the queue is a backlog, which is sent as fast as possible.
@@ -103,7 +105,7 @@ extension SRTSession {
         window.handedOver(at: now)
         // If the probe is not accepted, nothing is counted: the next message cannot be sent either.
         guard socket.send(Self.probe, at: pace.next(at: now, remaining: 1)) == .sent else { return }
-        handedOver(bytes: Self.probe.count, isLast: false)
+        handedOverProbe(bytes: Self.probe.count)
     }
 
     /// Schedules another check while messages are unacknowledged. Without a probe, the loss of the newest messages
@@ -132,7 +134,7 @@ extension SRTSession {
                 window.handedOver(at: now)
                 messages += 1
                 stream.removeFirst()
-                handedOver(bytes: message.count, isLast: stream.count == 0)
+                handedOver(bytes: message.count)
             case .wouldBlock:
                 if mayHandOver() { retryLater() }
                 return false
@@ -197,13 +199,16 @@ extension SRTSession {
             // The messages of the last frame may be scheduled over the whole duration of that frame, so the wait is
             // longer by the rest of this time.
             let ahead = max(0, pace.newest - SRTSocket.now)
-            post(after: .milliseconds(latency) + Self.playoutMargin + .microseconds(ahead)) { $0.end(.drained) }
+            post(after: .milliseconds(latency) + Self.playoutMargin + .microseconds(ahead)) { session in
+                session.endUnacknowledged(isBroken: false)
+            }
         }
     }
 
     /// Ends the session although the receiver may not have acknowledged everything, and tells how many frames it has
     /// not acknowledged.
     private func endUnacknowledged(isBroken: Bool) {
+        guard phase == .lingering else { return }
         let frames = unacknowledgedFrames
         guard frames > 0 else { return end(.drained) }
         let loss = "before it acknowledged the last \(frames) frame\(frames == 1 ? "" : "s")"

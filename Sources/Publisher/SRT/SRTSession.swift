@@ -25,7 +25,8 @@ actor SRTSession: QueueActor, CountedReceiver {
         var frames: UInt64 = 0
         /// The number of frames that were taken from the queue and are not acknowledged yet.
         var waiting = 0
-        /// Frames that were taken from the queue and were not acknowledged before the session ended.
+        /// Frames that were taken from the queue and that libsrt dropped, or that were not acknowledged before the
+        /// session ended.
         var lost = DropCounts()
         var statistics = SRTStatistics()
     }
@@ -68,6 +69,10 @@ actor SRTSession: QueueActor, CountedReceiver {
     /// The number of frames whose last message was not passed to libsrt yet.
     private var unsentFrames = 0
     private var receipts = SRTReceipts()
+    /// Whether libsrt itself drops messages that are too late to send.
+    private let dropsLate: Bool
+    /// The number of frames that libsrt dropped while the session waited for the last acknowledgements.
+    private var framesDroppedAtEnd = 0
     private var timer: (any DispatchSourceTimer)?
 
     /// Creates a session that sends `packets` through `socket`, on the queue of `executor`. `onNotice` and `onEnd` are
@@ -85,8 +90,9 @@ actor SRTSession: QueueActor, CountedReceiver {
         stream = try TransportStream(description: description, messageBytes: url.messageBytes)
         bandwidth = SRTBandwidth(description, url: url)
         latency = socket.receiverLatency
-        window = SRTSendWindow(
-            latency: latency, dropAge: url.dropAge(latency: latency), silence: url.silenceMilliseconds)
+        let dropAge = url.dropAge(latency: latency)
+        dropsLate = dropAge != nil
+        window = SRTSendWindow(latency: latency, dropAge: dropAge, silence: url.silenceMilliseconds)
     }
 
     /// The totals of bytes sent and frames acknowledged so far. May be read on any thread.
@@ -169,35 +175,50 @@ actor SRTSession: QueueActor, CountedReceiver {
     // MARK: Statistics
 
     /// The number of frames that were taken from the queue and that the receiver has not acknowledged.
-    var unacknowledgedFrames: Int { unsentFrames + receipts.frames }
+    private var waitingFrames: Int { unsentFrames + receipts.frames }
 
-    /// Counts frames that were taken from the queue.
-    func took(_ frames: Int) {
-        unsentFrames += frames
-        share(acknowledged: 0)
+    /// The number of frames that the receiver has not acknowledged, including those that libsrt dropped while the
+    /// session waited for the last acknowledgements.
+    var unacknowledgedFrames: Int { waitingFrames + framesDroppedAtEnd }
+
+    /// Counts a frame that was taken from the queue.
+    func tookFrame() {
+        unsentFrames += 1
+        share()
     }
 
-    /// Counts a message that was passed to libsrt. `isLast` tells whether it is the last one of all frames that were
-    /// taken from the queue.
-    func handedOver(bytes: Int, isLast: Bool) {
+    /// Counts a probe that was passed to libsrt.
+    func handedOverProbe(bytes: Int) {
+        receipts.handedOver(isMedia: false)
+        shared.withLock { $0.bytes += UInt64(bytes) }
+    }
+
+    /// Counts a message of the stream that was passed to libsrt. If no further message is complete, all frames that
+    /// were taken from the queue end with this one, except those that end in the stream's incomplete message.
+    func handedOver(bytes: Int) {
         receipts.handedOver()
-        if isLast {
-            receipts.completed(unsentFrames)
-            unsentFrames = 0
+        if stream.count == 0 {
+            receipts.completed(unsentFrames - stream.incompleteFrames, isWhole: stream.incompleteFrames == 0)
+            unsentFrames = stream.incompleteFrames
         }
         shared.withLock { $0.bytes += UInt64(bytes) }
     }
 
-    /// Counts the frames that the receiver has acknowledged since the last call.
+    /// Counts the frames that the receiver has acknowledged, and those that libsrt dropped, since the last call.
     func noteReceipts() {
-        guard receipts.frames > 0, let held = socket.sendBuffer else { return }
-        share(acknowledged: receipts.acknowledged(upTo: held.messages))
+        guard receipts.frames > 0 || dropsLate, let held = socket.sendBuffer,
+            let dropped = dropsLate ? socket.statistics()?.totals.packetsDropped : 0
+        else { return }
+        let (acknowledged, lost) = receipts.settled(held: held.messages, dropped: dropped)
+        if phase == .lingering { framesDroppedAtEnd += lost }
+        share(acknowledged: acknowledged, lost: lost)
     }
 
-    private func share(acknowledged frames: Int) {
-        let waiting = unacknowledgedFrames
+    private func share(acknowledged: Int = 0, lost: Int = 0) {
+        let waiting = waitingFrames
         shared.withLock { sent in
-            sent.frames += UInt64(frames)
+            sent.frames += UInt64(acknowledged)
+            sent.lost.add(.overflow, frames: lost)
             sent.waiting = waiting
         }
     }

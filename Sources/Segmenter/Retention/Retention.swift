@@ -252,10 +252,12 @@ package final class Retention: RecordingObserver {
         var gone: [RetentionPolicy.Deletion] = []
         for deletion in plan.deletions {
             let name = deletion.segment.fileName
-            // The vetoes can have answered for the disk that was mounted before, which does not need this file.
+            let isAllowed = answers.renew(name, mayDelete)
+            // The vetoes can have answered for the disk that was mounted before, which does not need this file. An answer
+            // can take long, so the disk is checked after it.
             try directory.checkMount()
             guard directory.generation == generation else { return }
-            guard answers.renew(name, mayDelete) else {
+            guard isAllowed else {
                 plan.heldFiles += 1
                 continue
             }

@@ -62,4 +62,27 @@ struct HungDiskTests {
         try eventually("the disk answers again") { !pulse.isSilent(for: .zero) }
         #expect(disk.asked == 2)
     }
+
+    @Test("Several disks are silent only when none of them answers, and not once no work is left on any of them")
+    func pulses() throws {
+        let (clock, healthy) = (ManualClock(), "/second")
+        var pulses = DiskPulses { [disk] in
+            DiskPulse(of: $0, clock: clock) { path in if path != healthy { disk.ask() } }
+        }
+        func areSilent(_ paths: Set<String>, for patience: Duration) -> Bool {
+            pulses.areSilent(paths, for: patience)
+        }
+        let replaced: Set = ["/replaced", "/earlier"]
+        let all = replaced.union([healthy])
+        #expect(!areSilent(all, for: .seconds(12)))
+        clock.advance(by: .seconds(12))
+        try eventually("the healthy disk has answered") { !areSilent(all, for: .zero) }
+        #expect(!areSilent(all, for: .seconds(12)))
+        // All work on the healthy disk is done.
+        #expect(areSilent(replaced, for: .seconds(12)))
+        #expect(!areSilent([], for: .zero))
+        for _ in replaced { disk.answers.signal() }
+        try eventually("the disks answer again") { !areSilent(replaced, for: .zero) }
+        #expect(disk.asked == 2)
+    }
 }
