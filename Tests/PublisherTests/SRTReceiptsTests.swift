@@ -16,10 +16,10 @@ struct SRTReceiptsTests {
         for _ in 0..<2 { receipts.handedOver() }
         receipts.completed(2)
         #expect(receipts.frames == 3)
-        #expect(receipts.settled(held: 5) == (0, 0) && receipts.settled(held: 3) == (0, 0))
-        #expect(receipts.settled(held: 2) == (1, 0) && receipts.settled(held: 2) == (0, 0))
-        #expect(receipts.settled(held: 1) == (0, 0) && receipts.frames == 2)
-        #expect(receipts.settled(held: 0) == (2, 0) && receipts.frames == 0)
+        #expect(receipts.release(held: 5) == (0, 0) && receipts.released(held: 3) == (0, 0))
+        #expect(receipts.release(held: 2) == (1, 0) && receipts.released(held: 2) == (0, 0))
+        #expect(receipts.release(held: 1) == (0, 0) && receipts.frames == 2)
+        #expect(receipts.release(held: 0) == (2, 0) && receipts.frames == 0)
         #expect(receipts.giveUp() == 0)
     }
 
@@ -29,8 +29,8 @@ struct SRTReceiptsTests {
         receipts.handedOver()
         receipts.completed(1)
         receipts.handedOver(isMedia: false)
-        #expect(receipts.settled(held: 2) == (0, 0))
-        #expect(receipts.settled(held: 1) == (1, 0))
+        #expect(receipts.release(held: 2) == (0, 0))
+        #expect(receipts.release(held: 1) == (1, 0))
     }
 
     @Test("A frame is lost if libsrt dropped any of its messages, and a dropped probe costs no frame")
@@ -45,10 +45,10 @@ struct SRTReceiptsTests {
         for _ in 0..<2 { receipts.handedOver() }
         receipts.completed(1)
         // libsrt drops the first frame and half of the second one.
-        #expect(receipts.settled(held: 4, dropped: 3) == (0, 1))
-        #expect(receipts.settled(held: 3, dropped: 3) == (0, 1))
-        #expect(receipts.settled(held: 2, dropped: 4) == (0, 0))
-        #expect(receipts.settled(held: 0, dropped: 4) == (1, 0))
+        #expect(receipts.release(held: 4, dropped: 3) == (0, 1))
+        #expect(receipts.release(held: 3, dropped: 3) == (0, 1))
+        #expect(receipts.release(held: 2, dropped: 4) == (0, 0))
+        #expect(receipts.release(held: 0, dropped: 4) == (1, 0))
         #expect(receipts.frames == 0)
     }
 
@@ -57,20 +57,20 @@ struct SRTReceiptsTests {
         var receipts = SRTReceipts()
         for _ in 0..<2 { receipts.handedOver() }
         receipts.completed(1, isWhole: false)
-        #expect(receipts.settled(held: 0, dropped: 1) == (0, 1))
+        #expect(receipts.release(held: 0, dropped: 1) == (0, 1))
         receipts.handedOver()
         receipts.completed(1)
-        #expect(receipts.settled(held: 0, dropped: 1) == (0, 1))
+        #expect(receipts.release(held: 0, dropped: 1) == (0, 1))
         receipts.handedOver()
         receipts.completed(1)
-        #expect(receipts.settled(held: 0, dropped: 1) == (1, 0))
+        #expect(receipts.release(held: 0, dropped: 1) == (1, 0))
     }
 
     @Test("Acknowledged frames, lost frames, and frames that are given up are together all frames")
     func sums() {
         var random = SeededRandom()
         for _ in 0..<200 {
-            var (receipts, all, settled, open, dropped) = (SRTReceipts(), 0, 0, 0, Int64(0))
+            var (receipts, all, released, open, dropped) = (SRTReceipts(), 0, 0, 0, Int64(0))
             for _ in 0..<Int.random(in: 1...50, using: &random) {
                 for _ in 0..<Int.random(in: 1...9, using: &random) {
                     receipts.handedOver()
@@ -82,11 +82,11 @@ struct SRTReceiptsTests {
                 let gone = Int.random(in: 0...open, using: &random)
                 open -= gone
                 dropped += Int64.random(in: 0...Int64(gone), using: &random)
-                let (acknowledged, lost) = receipts.settled(held: open, dropped: dropped)
-                settled += acknowledged + lost
-                #expect(settled + receipts.frames == all)
+                let (acknowledged, lost) = receipts.release(held: open, dropped: dropped)
+                released += acknowledged + lost
+                #expect(released + receipts.frames == all)
             }
-            #expect(settled + receipts.giveUp() == all)
+            #expect(released + receipts.giveUp() == all)
             #expect(receipts.frames == 0)
         }
     }

@@ -108,7 +108,7 @@ package struct RecordDirectory: Sendable {
         return (try? FileDescriptor.create("\(path)/\(name)")) == nil ? nil : name
     }
 
-    /// Returns the name of the mark in the directory `path`; nil if there is none, or if the directory cannot be read.
+    /// Returns the name of the mark in the directory `path`; nil if it has no mark or cannot be read.
     static func mark(in path: String) -> String? {
         (try? names(in: path))?.filter { $0.hasPrefix(markPrefix) }.min()
     }

@@ -35,10 +35,10 @@ struct SRTReceipts {
         frames += count
     }
 
-    /// Returns how many frames were acknowledged, and how many were lost, since the last call. `held` is the number of
+    /// Forgets the frames that libsrt has ceased to hold, and returns how many of them were acknowledged and lost. `held` is the number of
     /// messages that libsrt holds. `dropped` is the number of packets that it has dropped since the connection began.
     /// If that number rose, all messages that libsrt has ceased to hold since the last call count as dropped.
-    mutating func settled(held: Int, dropped: Int64 = 0) -> (acknowledged: Int, lost: Int) {
+    mutating func release(held: Int, dropped: Int64 = 0) -> (acknowledged: Int, lost: Int) {
         let reached = messages - Int64(held)
         if dropped > packetsDropped { (packetsDropped, droppedEnd) = (dropped, reached) }
         var (acknowledged, lost) = (0, 0)

@@ -209,7 +209,7 @@ actor SRTSession: QueueActor, CountedReceiver {
         guard receipts.frames > 0 || dropsLate, let held = socket.sendBuffer,
             let dropped = dropsLate ? socket.statistics()?.totals.packetsDropped : 0
         else { return }
-        let (acknowledged, lost) = receipts.settled(held: held.messages, dropped: dropped)
+        let (acknowledged, lost) = receipts.release(held: held.messages, dropped: dropped)
         if phase == .lingering { framesDroppedAtEnd += lost }
         share(acknowledged: acknowledged, lost: lost)
     }
