@@ -13,7 +13,8 @@ package struct DirectoryIdentity: Equatable, Sendable {
     /// The name of the directory's mark; nil if the directory contains none.
     private let mark: String?
 
-    /// The identity of the directory at `path`; nil if no directory is there. Reads the names of the directory's entries.
+    /// The identity of the directory at `path`; nil if no directory is there. Reads the names of the directory's
+    /// entries.
     package init?(_ path: String) {
         guard let fileSystem = try? FileSystemNumber(of: path), let number = FileIdentity(path) else { return nil }
         (self.fileSystem, self.number, mark) = (fileSystem, number, RecordDirectory.mark(in: path))

@@ -35,9 +35,10 @@ struct SRTReceipts {
         frames += count
     }
 
-    /// Forgets the frames that libsrt has ceased to hold, and returns how many of them were acknowledged and lost. `held` is the number of
-    /// messages that libsrt holds. `dropped` is the number of packets that it has dropped since the connection began.
-    /// If that number rose, all messages that libsrt has ceased to hold since the last call count as dropped.
+    /// Forgets the frames that libsrt has ceased to hold, and returns how many of them were acknowledged and lost.
+    /// `held` is the number of messages that libsrt holds. `dropped` is the number of packets that it has dropped since
+    /// the connection began. If that number rose, all messages that libsrt has ceased to hold since the last call count
+    /// as dropped.
     mutating func release(held: Int, dropped: Int64 = 0) -> (acknowledged: Int, lost: Int) {
         let reached = messages - Int64(held)
         if dropped > packetsDropped { (packetsDropped, droppedEnd) = (dropped, reached) }
