@@ -10,11 +10,12 @@ internal import Media
 /// Time is divided into intervals of equal length, called buckets. The floor keeps the minimum and the mean delay of
 /// each of the last 600 buckets that contain a packet. To find the rate, these buckets are divided into about ten
 /// parts. One line is fitted to the minimum delays of the parts, and another line to their mean delays; parts in the
-/// middle of the time count most. The rate is the slope of the line that fits better. The minimum is better if queues build up only sometimes. The mean is better if
-/// the sender always sends unevenly. An example is ffmpeg's `-re`, which checks every 10 ms whether a packet is due:
-/// the minimum delay of one second is then off by 1.5 ms, the mean only by 0.5 ms. While there are too few buckets for
-/// such lines, the floor uses a rough estimate of the rate. Without this estimate it would assume a rate of 0, and at a
-/// real rate of 500 ppm it would lag by 2.5 ms. Inside, all times and delays are nanoseconds.
+/// middle of the time count most. The rate is the slope of the line that fits better. The minimum is better if queues
+/// build up only sometimes. The mean is better if the sender always sends unevenly. An example is ffmpeg's `-re`, which
+/// checks every 10 ms whether a packet is due: the minimum delay of one second is then off by 1.5 ms, the mean only by
+/// 0.5 ms. While there are too few buckets for such lines, the floor uses a rough estimate of the rate. Without this
+/// estimate it would assume a rate of 0, and at a real rate of 500 ppm it would lag by 2.5 ms. Inside, all times and
+/// delays are nanoseconds.
 struct ArrivalFloor: Sendable {
     private struct Bucket {
         let index: Int64

@@ -16,8 +16,8 @@ struct SRTReceiptsTests {
         for _ in 0..<2 { receipts.handedOver() }
         receipts.completed(2)
         #expect(receipts.frames == 3)
-        #expect(receipts.release(held: 5) == (0, 0) && receipts.released(held: 3) == (0, 0))
-        #expect(receipts.release(held: 2) == (1, 0) && receipts.released(held: 2) == (0, 0))
+        #expect(receipts.release(held: 5) == (0, 0) && receipts.release(held: 3) == (0, 0))
+        #expect(receipts.release(held: 2) == (1, 0) && receipts.release(held: 2) == (0, 0))
         #expect(receipts.release(held: 1) == (0, 0) && receipts.frames == 2)
         #expect(receipts.release(held: 0) == (2, 0) && receipts.frames == 0)
         #expect(receipts.giveUp() == 0)
