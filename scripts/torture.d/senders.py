@@ -21,8 +21,8 @@ from stream import JOINS, Sent, Session
 class File(Sender):
     """A file that relay reads."""
 
-    def __init__(self, sent: Sent, form: str, port: int, work: Path) -> None:
-        super().__init__(sent, form, port, work)
+    def __init__(self, sent: Sent, form: str, port: int, work: Path, door: int = 0) -> None:
+        super().__init__(sent, form, port, work, door)
         self.path = sent.file or work / f"stream.{form}"
 
     @property

@@ -234,8 +234,8 @@ extension SourceInputs: SwitchedSources {
         // A file that was read to its end still counts as running while its feed has video to show. A short file and an
         // image are read to their end before they are shown.
         return InputReport(
-            isRunning: report.status.state == .running || report.isOver && newest == now, failures: report.failures,
-            newest: newest, skipped: report.status.framesSkipped)
+            isRunning: report.status.state == .running || report.status.state == .ended && newest == now,
+            failures: report.failures, newest: newest, skipped: report.status.framesSkipped)
     }
 
     func open(_ input: Int, _ decoding: SourceSelector.Decoding) {

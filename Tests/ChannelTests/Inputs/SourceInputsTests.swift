@@ -156,6 +156,7 @@ struct SourceInputsTests {
             for number in 0..<frames { media[Self.film]?.deliver(number) }
             let made = inputs.state.withLock { $0.inputs[0].feed }
             let feed = try #require(made)
+            if frames == 1 { feed.markImage() }
             for track in [TrackKind.video, .audio] { feed.end(track) }
             media[Self.film]?.end()
             try eventually("the file is on air") { inputs.choice.onAir == .source(0) && isFeed(inputs) }
