@@ -134,10 +134,10 @@ import Testing
         push(0..<1, to: listener.packets)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames == 1 }
-        // The library accepts 100 kB of this megabyte at once, and then 60 kB per second.
+        // The library accepts 100 kB of this megabyte at once, and then 60 kB per second. So most frames still wait when
+        // the receiver leaves.
         push(1..<20, to: listener.packets, bytes: 50_000)
         listener.attempt.wake()
-        try eventually { listener.attempt.progress.frames > 1 }
         try eventually("each frame is sent or waits") {
             let progress = listener.attempt.progress
             return Int(progress.frames) + progress.waitingFrames == 20 && progress.waitingFrames > 0
