@@ -64,7 +64,8 @@ package protocol OutputAttempt: AnyObject, Sendable {
 package struct AttemptProgress: Sendable, Equatable {
     /// The number of bytes that were passed to the network or written to files, headers included.
     package var bytes: UInt64 = 0
-    /// The number of frames that were completely passed to the network or written to files.
+    /// The number of frames that were completely passed to the network or written to files; by SRT, of those that the
+    /// receiver has acknowledged.
     package var frames: UInt64 = 0
     /// Packets that the attempt took from the output's queue but that did not reach the receiver, or one of several
     /// receivers. They were dropped, or were still waiting when the connection ended.
