@@ -93,13 +93,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
             self?.note(.checksum(sum, name: name, bytes: bytes), of: disk)
         }
         reads.withLock { $0 = checksums }
-        queue.async {
-            self.state.withLock { state in
-                // If the database was checked before the start, no checksums were queued then.
-                state.checked = []
-                self.flush(&state)
-            }
-        }
+        // If the database was checked before the start, no checksums were queued then. So it is checked again.
+        directoryChanged()
     }
 
     /// Writes all reported changes, if the database can be written, accepts no more changes, and calls `completion` on
