@@ -203,7 +203,7 @@ final class SourceMonitor: Sendable {
     /// first, second, fourth, and so on of many changes are logged.
     func noteSize(_ width: Int, _ height: Int) {
         let number = sizeChanges.add(1, ordering: .relaxed).newValue
-        guard number & (number - 1) == 0 else { return }
+        guard number.isLoggedOccurrence else { return }
         logger.notice("the video of the input has another size now", metadata: ["size": "\(width)x\(height)"])
     }
 

@@ -62,7 +62,7 @@ final class PassthroughInput: PacketSourceSink {
             defer { state.last = arrival }
             guard let last = state.last, arrival - last >= Self.longPause else { return nil }
             state.pauses += 1
-            return state.pauses & (state.pauses - 1) == 0 ? arrival - last : nil
+            return state.pauses.isLoggedOccurrence ? arrival - last : nil
         }
         guard let pause else { return }
         let seconds = (pause.inSeconds * 10).rounded() / 10

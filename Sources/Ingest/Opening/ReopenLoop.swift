@@ -157,8 +157,8 @@ struct ReopenSchedule: Hashable {
     }
 
     /// Whether the last failure should be logged: the first, second, fourth, eighth, and so on.
-    var isWorthLogging: Bool { failures & (failures - 1) == 0 }
+    var isWorthLogging: Bool { failures.isLoggedOccurrence }
 
     /// Whether the last change should be logged; chosen like the failures.
-    var isChangeWorthLogging: Bool { changes & (changes - 1) == 0 }
+    var isChangeWorthLogging: Bool { changes.isLoggedOccurrence }
 }

@@ -176,7 +176,7 @@ final class TrackDecoder {
             if isReported { $0.lastError = "\(error) (\(errorsInARow) errors in a row)" }
         }
         let times = errorsInARow / Self.refusedLimit
-        guard isReported, times & (times - 1) == 0 else { return }
+        guard isReported, times.isLoggedOccurrence else { return }
         monitor.logger.warning(
             "nothing can be decoded", metadata: ["reason": "\(error)", "errors_in_a_row": "\(errorsInARow)"])
     }
