@@ -75,7 +75,7 @@ def dead(studio: Studio) -> Sent:
 
 
 def slow(studio: Studio) -> Sent:
-    # Of HLS a second needs two answers.
+    # A second of HLS needs two answers.
     seconds = studio.pick(0.1, 0.4 if studio.transport == "hls" else 2)
     answers = {"rtsp": 6, "hls": 10}.get(studio.transport, 2)
     return Sent(f"each answer comes {seconds} s late", [Session(long(studio, 0.0, 0.0))],

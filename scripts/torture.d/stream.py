@@ -39,7 +39,7 @@ class Session:
     codings: tuple[tuple[float, Coding], ...] = ()
     """Of fragmented MP4 by HLS: its codings, each with an initialization section, and when they begin."""
     fails: float = 0.0
-    """Of HLS: seconds for which its server fails, from when its playlist has first told of another coding."""
+    """The seconds for which an HLS server fails, from when its playlist has first told of another coding."""
     abrupt: bool = False
     """Leaves without a word."""
     intrudes: bool = False
@@ -176,7 +176,7 @@ class Studio:
         return [described(exact), *self.clip(exact).units]
 
     def parted(self, parts: list[Coding]) -> list[Unit]:
-        """Clips of video, one after the other, with audio that goes on through all of them."""
+        """Clips of video, one after the other, with audio that continues through all of them."""
         whole = replace(parts[0], frames=sum(part.frames for part in parts))
         video = [unit for part in parts for unit in only(self.clip(part).units, "video")]
         units = sorted([*video, *only(self.clip(whole).units, "audio")],
