@@ -84,6 +84,16 @@ private func send(_ sender: SRTSender, _ mark: UInt8, until condition: () -> Boo
     }
 }
 
+/// Waits until `input` calls `peer`. Returns nil if the call failed.
+private func accept(_ input: Collector, at peer: SRTSender) throws -> SRTSender? {
+    var sender: SRTSender?
+    try eventually("the receiver calls") {
+        sender = peer.accept()
+        return sender != nil || input.hasEnded
+    }
+    return sender
+}
+
 @Suite("SRT inputs")
 struct SRTInputTests {
     private let server = SRTServer()
@@ -260,9 +270,11 @@ struct SRTInputTests {
         let wrong = try Collector(address + "&passphrase=wrong-battery", server: server)
         try eventually { wrong.failure?.kind == .refused }
         #expect(wrong.failure?.reason.contains("battery") == false)
-        let input = try Collector(address + "&passphrase=correct-horse", server: server, times: 1)
-        let sender = peer.accept()
-        try send(sender, 4) { input.connections.first?.isEmpty == false }
+        let patient = address + "&passphrase=correct-horse&connect_timeout=60000"
+        let input = try Collector(patient, server: server, times: 1)
+        let sender = try #require(try accept(input, at: peer), "\(input.failure?.reason ?? "")")
+        try send(sender, 4) { input.connections.first?.isEmpty == false || input.hasEnded }
+        #expect(input.connections.first?.isEmpty == false, "\(input.failure?.reason ?? "")")
         sender.hangUp()
         try eventually("the end is noticed") { input.hasEnded }
         peer.hangUp()

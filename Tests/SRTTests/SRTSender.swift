@@ -37,6 +37,7 @@ final class SRTSender: Sendable {
         if !passphrase.isEmpty { srt_setsockflag(listener, SRTO_PASSPHRASE, passphrase, CInt(passphrase.utf8.count)) }
         Self.withAddress(port) { srt_bind(listener, $0, $1) }
         srt_listen(listener, 1)
+        Self.set(listener, SRTO_RCVSYN, CInt(0))
         socket = listener
     }
 
@@ -60,8 +61,11 @@ final class SRTSender: Sendable {
         }
     }
 
-    /// Waits for the receiver that calls a listening sender.
-    func accept() -> SRTSender { SRTSender(owning: srt_accept(socket, nil, nil)) }
+    /// Returns the receiver that has called a listening sender; nil if none has.
+    func accept() -> SRTSender? {
+        let called = srt_accept(socket, nil, nil)
+        return called == SRT_INVALID_SOCK ? nil : SRTSender(owning: called)
+    }
 
     var isConnected: Bool { srt_getsockstate(socket) == SRTS_CONNECTED }
 
