@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
+internal import Synchronization
 
 /// Reads raw bytes from an address that libavformat opens; owns the `AVIOContext`. Only one thread may use it at a
 /// time.
@@ -9,6 +10,13 @@ package final class AddressBytes: ByteStream {
     nonisolated(unsafe) private let context: UnsafeMutablePointer<AVIOContext>
     /// The context calls the interrupter, so the interrupter must live as long as the context.
     private let interrupter: Interrupter
+    /// The code of the last read if it failed, otherwise 0.
+    private let code = Atomic<Int32>(0)
+
+    /// Takes over `context`, which libavformat has opened with the callback of `interrupter`.
+    init(taking context: UnsafeMutablePointer<AVIOContext>, interrupter: Interrupter) {
+        (self.context, self.interrupter) = (context, interrupter)
+    }
 
     /// Opens `url` with these options. Blocks; `interrupter` can end the opening and every later read. `subject` is the
     /// input's name in error messages.
@@ -41,6 +49,12 @@ package final class AddressBytes: ByteStream {
         let bytes = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
         let count = avio_read_partial(context, bytes, Int32(clamping: buffer.count))
         if count > 0 { return Int(count) }
+        code.store(count, ordering: .relaxed)
         return interrupter.mustEnd ? 0 : nil
+    }
+
+    package var failure: Int32? {
+        let code = code.load(ordering: .relaxed)
+        return code < 0 && code != relay_averror_eof ? code : nil
     }
 }

@@ -44,8 +44,9 @@ package final class Demuxer {
         /// Whether a live HLS playlist ends before the first segment whose initialization section describes another
         /// coding. ``Demuxer/nextInitializations`` has the address of this section.
         package var endsAtInitialization = false
-        /// Whether a transport stream in a file ends where its program map changes the coding or PID of a selected
-        /// stream. ``Demuxer/transportStream`` then supplies the rest of the file.
+        /// Whether a transport stream ends where its program map changes the coding of a selected stream or, in a file,
+        /// its PID. ``Demuxer/transportStream`` then supplies the rest. This applies to files, and to live streams of
+        /// which a server sends the bytes, as by HTTP.
         package var endsAtCodingChange = false
         /// Follows the redirections of `url`, the address of a part of the input such as a segment of a playlist.
         /// Returns the address to open instead, and whether the option `headers` may be sent there; nil if no headers
@@ -71,8 +72,8 @@ package final class Demuxer {
     }
 
     let context: UnsafeMutablePointer<AVFormatContext>
-    /// Passes the bytes to libavformat, if the input is not a URL.
-    private let reader: ByteReader?
+    /// Passes the bytes to libavformat, if libavformat does not read them itself.
+    private var reader: ByteReader?
     /// Opens the resources of a playlist; nil for inputs for which libavformat's own function is enough.
     let resources: ResourceOpener?
     private let interrupter: Interrupter
@@ -111,6 +112,7 @@ package final class Demuxer {
         url: String, options: Options, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
         try self.init(url, nil, options, interrupter, subject)
+        if options.endsAtCodingChange { try watchLiveMaps() }
     }
 
     /// Returns the time limit of one read for an input whose segments last `target`; `usual` is the limit for other
@@ -376,6 +378,20 @@ extension Demuxer {
     private var followedPIDs: Set<Int>? {
         let selected = continuations.selected.compactMap { context.pointee.streams?[$0]?.pointee.id }
         return selected.isEmpty ? nil : Set(selected.map(Int.init))
+    }
+
+    /// Makes libavformat read a live transport stream through ``TransportStreamBytes``, which end at a change of the
+    /// coding. It applies from the first byte that libavformat has not read for probing.
+    private func watchLiveMaps() throws(AVFailure) {
+        guard formatName == "mpegts", maps == nil, duration == nil, let bytes = context.pointee.pb else { return }
+        let place = position
+        let live = TransportStreamBytes(AddressBytes(taking: bytes, interrupter: interrupter))
+        // libavformat must neither close nor use the context that `live` owns now.
+        context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
+        context.pointee.pb = nil
+        let reader = try ByteReader(live, at: place, interrupter: interrupter, subject: subject)
+        context.pointee.pb = reader.context
+        self.reader = reader
     }
 
     private func endFile() {

@@ -19,6 +19,8 @@ struct ProgramMapWatch: Sendable {
     /// The coding of one stream according to the maps.
     private struct Stream {
         var coding: Coding
+        /// The version of the newest map with the current coding.
+        var version: UInt8
         /// Number of consecutive maps with the current coding.
         var count = 1
         /// Another coding, and the number of consecutive maps that had it.
@@ -28,8 +30,11 @@ struct ProgramMapWatch: Sendable {
     /// If the coding was in at least this many consecutive maps, a single map with another coding counts as a change.
     private static let knownCount = 5
     /// While the coding was in fewer consecutive maps, it takes this many consecutive maps with another coding for a
-    /// change. So if two senders use one address and their maps alternate, the coding of one of them stays in use.
+    /// change, unless the first of them has the next version: a sender counts the versions of its map up (2.4.4.9). So
+    /// if two senders use one address and their maps alternate, the coding of one of them stays in use.
     private static let surprisingCount = 10
+    /// The number of versions that a map can have; then they begin again (2.4.4.9).
+    private static let versions: UInt8 = 32
 
     /// An incomplete section of a table, with the transport packets that carried it.
     private struct Section {
@@ -143,7 +148,8 @@ struct ProgramMapWatch: Sendable {
             pids.insert(pid)
             let type = section[place]
             let formats = type == Self.privateData ? Self.formats(section[place + 5..<next]) : []
-            let (isKnown, isOther) = note(Coding(type: type, formats: formats), of: pid)
+            let coding = Coding(type: type, formats: formats)
+            let (isKnown, isOther) = note(coding, of: pid, version: section[5] >> 1 & (Self.versions - 1))
             if followed?.contains(pid) ?? true {
                 isChanged = isChanged || isOther
                 hasConfirmed = hasConfirmed || isKnown
@@ -165,25 +171,27 @@ struct ProgramMapWatch: Sendable {
         return !pids.isSubset(of: before) && !missing.isDisjoint(with: followed ?? missing)
     }
 
-    /// Records the coding that one map gives for the stream `pid`. Returns whether this coding was known before, and
-    /// whether it counts as a change.
-    private mutating func note(_ coding: Coding, of pid: Int) -> (isKnown: Bool, isChange: Bool) {
+    /// Records the coding that one map of this version gives for the stream `pid`. Returns whether this coding was
+    /// known before, and whether it counts as a change.
+    private mutating func note(_ coding: Coding, of pid: Int, version: UInt8) -> (isKnown: Bool, isChange: Bool) {
         guard var stream = streams[pid] else {
-            streams[pid] = Stream(coding: coding)
+            streams[pid] = Stream(coding: coding, version: version)
             return (false, false)
         }
         defer { streams[pid] = stream }
         guard stream.coding != coding else {
+            stream.version = version
             stream.count += 1
             stream.next = nil
             return (true, false)
         }
         let count = stream.next?.coding == coding ? (stream.next?.count ?? 0) + 1 : 1
-        guard isFile || stream.count >= Self.knownCount || count >= Self.surprisingCount else {
+        let isExpected = stream.count >= Self.knownCount || version == (stream.version + 1) % Self.versions
+        guard isFile || isExpected || count >= Self.surprisingCount else {
             (stream.count, stream.next) = (0, (coding, count))
             return (false, false)
         }
-        stream = Stream(coding: coding)
+        stream = Stream(coding: coding, version: version)
         return (false, true)
     }
 

@@ -59,6 +59,8 @@ package final class TransportStreamBytes: ByteStream {
         }
     }
 
+    package var failure: Int32? { isChanged ? nil : source.failure }
+
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         let held: (count: Int, isEnd: Bool) = state.withLock { state in
             if state.isChanged { return (0, true) }

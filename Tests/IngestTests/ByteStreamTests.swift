@@ -85,21 +85,7 @@ struct ByteStreamTests {
             "-f", "lavfi", "-i", "testsrc2=d=12:s=640x360:r=25", "-c:v", "libx264", "-g", "25", "-pix_fmt", "yuv420p",
             suffix: ".flv")
         let content = try Data(contentsOf: URL(fileURLWithPath: clip.path))
-        let answer = Array("HTTP/1.0 200 OK\r\nAccept-Ranges: bytes\r\n\r\n".utf8) + content
-        let server = try LoopbackServer { peer in
-            Thread.detachNewThread {
-                var sent = 0
-                if LoopbackServer.requestHead(from: peer) == nil { sent = answer.count }
-                while sent < answer.count {
-                    let count = answer.withUnsafeBytes {
-                        send(peer, $0.baseAddress?.advanced(by: sent), answer.count - sent, Int32(MSG_NOSIGNAL))
-                    }
-                    if count <= 0 { break }
-                    sent += count
-                }
-                close(peer)
-            }
-        }
+        let server = try LoopbackServer(answering: [UInt8](content), headers: "Accept-Ranges: bytes\r\n")
         defer { withExtendedLifetime(server) {} }
         var options = Demuxer.Options()
         options.probesFLVBriefly = true

@@ -2,6 +2,7 @@
 
 import Foundation
 import Media
+import TestSupport
 import Testing
 
 @testable import LibAV
@@ -56,6 +57,26 @@ struct TransportStreamBytesTests {
         let second = try demuxer(bytes)
         let codecs = [video == "libx265" ? "hevc" : "h264", audio]
         #expect(second.streams.map(\.codecName) == codecs)
+        #expect(try counts(second) == expected.1 && !bytes.isChanged)
+    }
+
+    @Test("A stream by HTTP ends at a change of its coding, and another demuxer continues on the same connection")
+    func overHTTP() throws {
+        let (before, after) = (try stream("libx264", "aac"), try stream("libx265", "aac"))
+        let server = try LoopbackServer(answering: before + after)
+        defer { withExtendedLifetime(server) {} }
+        var options = Demuxer.Options(values: ["probesize": "60000"])
+        options.endsAtCodingChange = true
+        let first = try Demuxer(
+            url: "http://127.0.0.1:\(server.port)/live", options: options, interrupter: Interrupter(), subject: "in")
+        first.select([0, 1])
+        let expected = (try counts(demuxer(Pieces(before))), try counts(demuxer(Pieces(after))))
+        #expect(try counts(first) == expected.0)
+        let bytes = try #require(first.transportStream)
+        #expect(bytes.isChanged)
+        bytes.resume()
+        let second = try demuxer(bytes)
+        #expect(second.streams.map(\.codecName) == ["hevc", "aac"])
         #expect(try counts(second) == expected.1 && !bytes.isChanged)
     }
 

@@ -14,9 +14,9 @@ enum PacketWriter {
     }
 
     /// A section with its checksum. `id` is the number of the transport stream or of the program.
-    static func section(_ table: UInt8, _ body: [UInt8], id: UInt8 = 1) -> [UInt8] {
+    static func section(_ table: UInt8, _ body: [UInt8], id: UInt8 = 1, version: UInt8 = 0) -> [UInt8] {
         let length = body.count + 9
-        let head: [UInt8] = [table, 0xB0 | UInt8(length >> 8), UInt8(length & 0xFF), 0, id, 0xC1, 0, 0]
+        let head = [table, 0xB0 | UInt8(length >> 8), UInt8(length & 0xFF), 0, id, 0xC1 | version << 1, 0, 0]
         return SpliceSection.sealed(head + body)
     }
 
@@ -27,16 +27,13 @@ enum PacketWriter {
     static func map(_ types: [UInt8]) -> [UInt8] { section(2, [0xE1, 0, 0xF0, 0] + streams(types)) }
 
     /// The map of these streams.
-    static func map(of streams: [Stream]) -> [UInt8] {
-        section(
-            2,
-            streams.reduce([0xE1, 0, 0xF0, 0]) { body, stream in
-                let count = stream.descriptors.count
-                return body + [
-                    stream.type, 0xE0 | UInt8(stream.pid >> 8), UInt8(stream.pid & 0xFF), 0xF0, UInt8(count),
-                ]
-                    + stream.descriptors
-            })
+    static func map(of streams: [Stream], version: UInt8 = 0) -> [UInt8] {
+        let body = streams.reduce([0xE1, 0, 0xF0, 0] as [UInt8]) { body, stream in
+            let count = stream.descriptors.count
+            return body + [stream.type, 0xE0 | UInt8(stream.pid >> 8), UInt8(stream.pid & 0xFF), 0xF0, UInt8(count)]
+                + stream.descriptors
+        }
+        return section(2, body, version: version)
     }
 
     static func streams(_ types: [UInt8]) -> [UInt8] {

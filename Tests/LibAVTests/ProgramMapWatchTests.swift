@@ -17,8 +17,8 @@ struct ProgramMapWatchTests {
         map([Stream(type: video, pid: pids.0), Stream(type: audio, pid: pids.1)])
     }
 
-    private static func map(_ streams: [Stream]) -> [UInt8] {
-        PacketWriter.packet(PacketWriter.map(of: streams), pid: 0x1000)
+    private static func map(_ streams: [Stream], version: UInt8 = 0) -> [UInt8] {
+        PacketWriter.packet(PacketWriter.map(of: streams, version: version), pid: 0x1000)
     }
 
     /// Lets `watch` read these packets. Returns the numbers of those that report a change.
@@ -52,6 +52,18 @@ struct ProgramMapWatchTests {
     func alternating() {
         var watch = watch(1)
         #expect(changes((0..<50).flatMap { _ in [Self.other, Self.first] }, in: &watch).isEmpty)
+    }
+
+    @Test("A map of the next version with another coding is a change, however few maps had the coding before")
+    func versions() {
+        func map(_ type: UInt8, _ version: UInt8) -> [UInt8] {
+            Self.map([Stream(type: type, pid: 256)], version: version)
+        }
+        var watch = watch(1, of: map(0x1B, 30))
+        #expect(changes([map(0x24, 31), map(0x24, 31), map(0x1B, 0), map(0x24, 1)], in: &watch) == [0, 2, 3])
+        // The maps of two senders whose versions happen to follow each other.
+        var two = self.watch(1, of: map(0x1B, 3))
+        #expect(changes((0..<50).flatMap { _ in [map(0x24, 4), map(0x1B, 3)] }, in: &two) == [0])
     }
 
     @Test("A single map of a file with another coding is a change, and so is a map with another PID")

@@ -103,8 +103,7 @@ extension InputLocation {
         of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
     ) throws(IngestError) -> Demuxer {
         var options = settings
-        let isFile = if case .file = place { true } else { false }
-        if srtAddress != nil || isFile { options.format = "mpegts" }
+        if !comesAsBytes { options.format = "mpegts" }
         options.values["format_whitelist"] = Self.selfContainedFormats.joined(separator: ",")
         do throws(AVFailure) {
             return try Demuxer(reading: bytes, options: options, interrupter: monitor.interrupter, subject: description)
@@ -182,6 +181,7 @@ extension InputLocation {
             options.targetDuration = { targetDuration($0, redirections, $1) }
             options.redirection = { redirected($0, redirections, $1) }
             options.endsAtInitialization = scheme == "http" || scheme == "https"
+            options.endsAtCodingChange = true
             options.probesFLVBriefly = true
             options.mostPixels = LargestFrame.pixels
             options.arrivalClock = SystemClock()
