@@ -32,6 +32,13 @@ package enum DescriptorLimit {
         return max(0, Int(clamping: limit.rlim_cur) - open)
     }
 
+    /// Whether this process cannot open another descriptor now. Costs two system calls at most.
+    package static var isExhausted: Bool {
+        let copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)
+        if copy >= 0 { close(copy) }
+        return copy < 0 && (errno == EMFILE || errno == ENFILE)
+    }
+
     /// Returns a sentence for the operator if all outputs together need more than `limit` descriptors; otherwise nil.
     /// `descriptors` is the number that the outputs need.
     package static func shortage(descriptors: Int, limit: Int) -> String? {

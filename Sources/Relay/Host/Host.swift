@@ -55,12 +55,14 @@ final class Host: Sendable {
     private let changed = DispatchSemaphore(value: 0)
     private let state = Mutex(State())
     private let service = Mutex<HostService?>(nil)
+    private let descriptors: DescriptorWatch
 
     /// Creates a host without channels. It will show their status on `terminal`, and tell `notifier` when they are up.
     init(terminal: Terminal, notifier: ServiceNotifier? = nil) {
         self.terminal = terminal
         self.notifier = notifier
         logger = Logger(label: "relay")
+        descriptors = DescriptorWatch(clock: resources.clock, logger: logger)
     }
 
     /// Runs the channels of `configuration`, and handles signals meanwhile: SIGHUP reloads the configuration file, if
@@ -72,6 +74,7 @@ final class Host: Sendable {
         var signals = watchSignals(ending: path == nil ? ProcessSignals.endRequests : [SIGINT, SIGTERM])
         for channel in configuration.channels { start(channel, isFirst: true, isLasting: path != nil) }
         serve()
+        descriptors.start(on: queue)
         defer { endService() }
         if let path {
             signals.watch(SIGHUP) {
