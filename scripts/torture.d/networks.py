@@ -23,6 +23,8 @@ PAUSE = 5.0
 """Seconds at most until relay calls a server again that could not be reached."""
 AHEAD = 2.0
 """Seconds that relay has in its buffer of HLS at least."""
+DECODED = 0.2
+"""Seconds at the end of a segment that are shown only when the next one comes: they are in the demuxer and decoder."""
 LATER = 3.0
 """Seconds of the stream behind a disturbance and its bound."""
 
@@ -69,8 +71,10 @@ def dead(studio: Studio) -> Sent:
     known = GIVES_UP if studio.transport in CALLED else TAKEN_OVER
     fault = Fault("dead", at, at + seconds)
     units = long(studio, max(seconds, known), again(studio, 0.0))
+    # The segment that ends when the connection falls silent does not come.
+    lacks = studio.held + DECODED if studio.held else 0.0
     return Sent(f"connections fall silent and stay open; after {seconds} s new ones can be used",
-                [Session(units)], faults=[fault], disturbed=[(at, at + max(seconds, known))],
+                [Session(units)], faults=[fault], disturbed=[(at - lacks, at + max(seconds, known))],
                 bound=again(studio, 0.0))
 
 

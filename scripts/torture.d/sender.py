@@ -124,6 +124,10 @@ class Sender:
         if not self.link:
             return []
         self.link.wait_until_it_passes()
+        return self.from_next_key(units)
+
+    def from_next_key(self, units: list[Unit]) -> list[Unit]:
+        """The units from the next keyframe on; empty if there is none."""
         key = next((unit for unit in units if unit.key and unit.due > self.pace.now() + 0.1), None)
         if not key:
             return []

@@ -166,11 +166,16 @@ class SRT(UDP):
         units = session.units
         while units:
             self.pace.wait(units[0].due)
-            self.call(replace(session, units=units), session is self.last)
-            units = self.rest(units)
+            is_over = self.call(replace(session, units=units), session is self.last)
+            if self.link or is_over or session is not self.last:
+                units = self.rest(units)
+            else:
+                # An encoder that was turned away calls again.
+                self.pace.over.wait(1.0)
+                units = self.from_next_key(units)
 
-    def call(self, session: Session, is_last: bool) -> None:
-        """Sends until the case is over, or the connection."""
+    def call(self, session: Session, is_last: bool) -> bool:
+        """Sends until the case is over, or the connection. Returns whether all was sent."""
         with (self.work / "srt.log").open("ab") as log:
             caller = subprocess.Popen(
                 ["srt-live-transmit", "-q", "-a:no", "-chunk", "1316", "file://con",
@@ -185,8 +190,9 @@ class SRT(UDP):
                 caller.stdin.flush()
             if is_last:
                 self.pace.over.wait()
+            return True
         except BrokenPipeError:
-            pass  # turned away
+            return False  # turned away
         finally:
             caller.kill()
             caller.wait()

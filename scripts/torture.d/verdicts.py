@@ -246,6 +246,8 @@ def sound(sent: Sent, trial: Trial) -> list[str]:
     """Missing beeps, and those that are off."""
     found: list[str] = []
     dues = due_of(sent) or {number: number / RATE for number in range(10_000)}
+    # Of the sender's last moments the picture may have come, and its sound not.
+    end = max(dues.values()) - TAILS[trial.transport] if sent.units else math.inf
     for reading in trial.readings:
         off = offsets(reading)
         numbers = [frame.number for frame in reading.frames if frame.number >= 0]
@@ -253,6 +255,8 @@ def sound(sent: Sent, trial: Trial) -> list[str]:
         for second in sorted(set(seconds)):
             at = dues.get(second * RATE, 0.0)
             if is_excused(sent, trial, at) or second * RATE in (numbers[0], numbers[-1]) or second not in trial.own:
+                continue
+            if at >= end and second not in off:
                 continue
             if sent.frames and second * RATE > sent.frames[1]:
                 continue  # of what comes behind that, a part may be there
