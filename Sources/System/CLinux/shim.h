@@ -62,6 +62,8 @@ static const int relay_eventfd_cloexec = EFD_CLOEXEC;
 
 // mallopt(3). Its parameters are macros of a header that Swift's Glibc module does not contain. Returns 0 on failure.
 static inline int relay_limit_malloc_arenas(int count) { return mallopt(M_ARENA_MAX, count); }
+static inline int relay_map_malloc_from(int bytes) { return mallopt(M_MMAP_THRESHOLD, bytes); }
+static inline int relay_trim_malloc_from(int bytes) { return mallopt(M_TRIM_THRESHOLD, bytes); }
 
 // sched_getaffinity(2) and sched_setaffinity(2), with the mask as an array of words. Only tests set a mask.
 extern int sched_getaffinity(pid_t process, size_t size, unsigned long *mask);
