@@ -22,7 +22,7 @@ import Testing
                 length: .random(in: 0 ... .max, using: &random), left: .random(in: 0...100_000, using: &random))
         }
         return RememberedClock(
-            lastSeen: UTCTime(milliseconds: .random(in: .min ... .max, using: &random)),
+            lastSeen: UTCTime(milliseconds: .random(in: 0..<9_000_000_000_000, using: &random)),
             isConfirmed: Bool.random(using: &random), least: lead(&random), greatest: lead(&random),
             lag: lead(&random))
     }
@@ -35,6 +35,13 @@ import Testing
             #expect(RememberedClock(text: clock.text) == clock)
             #expect(clock.text.utf8.count == 256)
         }
+    }
+
+    // Regression: at each start, the distance from such a time to the present one ended the process.
+    @Test(arguments: [Int64.min, -1, 9_000_000_000_000, .max])
+    func `A clock file with a time that no clock shows is ignored`(time: Int64) {
+        let clock = RememberedClock(lastSeen: UTCTime(milliseconds: time), isConfirmed: true)
+        #expect(RememberedClock(text: clock.text) == nil)
     }
 
     @Test func `After a crash during a write the clock file yields the old state, the new state or none`() {

@@ -57,4 +57,12 @@ import Testing
         asker.cancel()
         await #expect(throws: OutputFailure.self) { try await asker.value }
     }
+
+    @Test("A response's length is a number from 0 on", arguments: ["-1", "9223372036854775808", "1e3", "", " 1", "x"])
+    func lengths(text: String) {
+        let head = HTTPReplyHead(status: 200) { $0 == "Content-Length" ? text : nil }
+        #expect(head.length == nil && head.location == nil && head.isSuccess)
+        #expect(HTTPReplyHead(status: 302) { $0 == "Content-Length" ? "0" : "/x" }.length == 0)
+        #expect(HTTPReplyHead(status: 302) { $0 == "Content-Length" ? "\(Int64.max)" : "/x" }.location == "/x")
+    }
 }

@@ -29,6 +29,46 @@ struct CtlTests {
         }
     }
 
+    // Regression: the accent made another character of the colon, so that the line had no field; a carriage return alone
+    // ended no line.
+    @Test("relay ctl reads server-sent events by their bytes, and ends a line at a carriage return, too")
+    func eventBytes() {
+        var parser = EventStreamParser()
+        let text = "data:\u{301}a\rid:  7\r\r\nevent:\ndata\ndata:\n\rid:a\0b\ndata:b\n\n"
+        #expect(
+            parser.take(Array(text.utf8)) == [
+                .init(data: "\u{301}a", id: " 7"), .init(data: "\n"), .init(data: "b"),
+            ])
+    }
+
+    // Regression: a message of many lines without an end was kept as a whole, however long it was.
+    @Test("relay ctl keeps only the beginning of a server-sent event that is too long")
+    func longEvents() {
+        var parser = EventStreamParser(longest: 8)
+        let text = "data:abcdefghi\ndata:x\n" + String(repeating: "data:yz\n", count: 1000) + "\ndata:c\n\n"
+        #expect(parser.take(Array(text.utf8)) == [.init(data: "abc\nx\ny"), .init(data: "c")])
+    }
+
+    // Regression: a number that does not fit in an integer ended the command by a trap.
+    @Test("relay ctl prints a status whatever numbers the server sends", arguments: ["1e300", "-1e300", "0.5"])
+    func numbers(number: String) throws {
+        for integer in ["\(Int64.max)", "\(Int64.min)", "1"] {
+            let json = """
+                {"name":"one","state":"on_air","problems":\(integer),"programSeconds":\(number),
+                 "runDown":{"name":"show","state":"held","loops":false,"rounds":0,"lateFrames":\(integer),
+                  "remainingSeconds":\(number),"current":{"index":\(integer),"name":"talk","view":"cam1",
+                   "frame":\(integer),"elapsedSeconds":\(number),"remainingSeconds":\(number)}},
+                 "outputs":[{"name":"a","state":"live","liveSeconds":\(number),"roundTripSeconds":\(number),
+                  "queue":{"milliseconds":\(number),"droppedFrames":\(integer)}},
+                  {"name":"b","state":"backing_off","nextAttemptSeconds":\(number)}],
+                 "recorder":{"state":"recording","segmentSeconds":\(number),"totalBytes":\(integer)},
+                 "storage":{"state":"ok","freeBytes":\(integer),"secondsUntilFull":\(number)}}
+                """
+            let text = try JSONDecoder().decode(CtlChannel.self, from: Data(json.utf8)).text
+            #expect(text.hasPrefix("one  on air"))
+        }
+    }
+
     @Test("relay ctl prints a channel's status in columns, with its problems")
     func status() throws {
         let json = """

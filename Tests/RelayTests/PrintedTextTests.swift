@@ -66,7 +66,7 @@ struct PrintedTextTests {
         let event = try #require(ControlEvent(.notice, "marked: x\u{1B}[2J\nforged", ["reason": "a\nb"]))
         #expect(event.text == #"marked: x\u{1B}[2J\nforged (reason: a\nb)"#)
         let sent = #"{"time":"t","level":"info","kind":"marker","channel":"m\u001b[2J","text":"x level=error\nz"}"#
-        let received = try JSONDecoder().decode(CtlEvents.Event.self, from: Data(sent.utf8))
+        let received = try CtlEvent(json: sent)
         #expect(received.line == #"t info    m\u{1B}[2J: "x level=error\nz""#)
     }
 

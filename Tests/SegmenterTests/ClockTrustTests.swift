@@ -190,7 +190,7 @@ struct ClockTrustTests {
         #expect(RememberedClock.read(of: "a b", in: directory) == nil)
         for length in [0, 1, Int64.max] {
             let clock = RememberedClock(
-                lastSeen: UTCTime(milliseconds: .min + length), isConfirmed: length == 1,
+                lastSeen: UTCTime(milliseconds: min(length, 8_999_999_999_999)), isConfirmed: length == 1,
                 least: .init(length: length, left: 3), greatest: .init(length: .max, left: length),
                 lag: .init(length: 5, left: .max))
             try clock.write(of: "a b", in: directory)

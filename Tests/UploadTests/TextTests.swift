@@ -68,6 +68,15 @@ struct TextTests {
         #expect(ErrorText.of("no date here\n") == "no date here")
         #expect(ErrorText.of("\n \n") == "")
         #expect(ErrorText.of(String(repeating: "x", count: 10_000)).count == 300)
+        // Regression: one character with very many accents was not cut off.
+        #expect(ErrorText.of("x" + String(repeating: "\u{301}", count: 10_000)).unicodeScalars.count == 300)
+        #expect(ErrorText.of("a\u{85}b\u{B}") == "b")
+    }
+
+    // Regression: each further address cost a call in a call, until the stack was full.
+    @Test("A line that consists of address beginnings is read without much memory")
+    func manyAddresses() {
+        #expect(ErrorText.of(String(repeating: "://", count: 100_000)) == String(repeating: "://", count: 100))
     }
 
     // Regression: only the first address in a word was masked. If a redirection followed, the log showed the password
@@ -80,6 +89,9 @@ struct TextTests {
             ("https://h,ftp://u:hunter2@i", "https://h,ftp://i"), ("a://b://u:hunter2@c/d", "a://b://c/d"),
             ("x=https://u:hunter2@h/p#hunter2", "x=https://h/p?***"), ("://", "://"), ("https://", "https://"),
             ("https://u:hunter2@", "https://"), ("https://h?k=hunter2,https://u:hunter2@i", "https://h?***"),
+            // Regression: with an accent after it, a mark was another character, and the secret behind it was shown.
+            ("https://h?\u{301}k=hunter2", "https://h?***"), ("https://h#\u{301}hunter2", "https://h?***"),
+            ("https://u:hunter2@\u{301}h", "https://\u{301}h"), ("https://\u{301}u:hunter2@h", "https://h"),
         ])
     func addresses(word: String, text: String) {
         #expect(ErrorText.of(word) == text)
@@ -121,6 +133,15 @@ struct TextTests {
         #expect(RcloneListing(parsing: "nonsense").size == nil)
         #expect(RcloneFeatures(parsing: #"{"Name": "x", "Hashes": ["md5"]}"#).hashes == ["md5"])
         #expect(RcloneFeatures(parsing: "null").hashes.isEmpty)
+    }
+
+    // Regression: an empty hash on both sides counted as the same bytes, and a flag of rclone counted as a hash.
+    @Test("Only a hash's name and a value that is not empty are taken from rclone's output")
+    func unusableHashes() {
+        let names = #"{"Hashes": ["--config=x", "", "a b", "-", "SHA-1", "md5", "quick\u0301"]}"#
+        #expect(RcloneFeatures(parsing: names).hashes == ["SHA-1", "md5"])
+        let listing = RcloneListing(parsing: #"{"Size": 42, "Hashes": {"md5": "", "sha1": "ab"}}"#)
+        #expect(listing.size == 42 && listing.hashes == ["sha1": "ab"])
     }
 
     @Test("The environment variables of an upload command describe the file")

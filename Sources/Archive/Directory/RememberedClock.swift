@@ -37,6 +37,8 @@ package struct RememberedClock: Sendable, Equatable {
     }
 
     private static let format = "relay-clock-1"
+    /// The times that a wall clock can show, up to the year 2255. With any others, differences would overflow.
+    private static let times: Range<Int64> = 0..<9_000_000_000_000
     /// The file always has this length, so that writing it again needs no space on a full disk.
     private static let length = 256
 
@@ -54,7 +56,8 @@ package struct RememberedClock: Sendable, Equatable {
         let fields = text.split(whereSeparator: \.isWhitespace)
         let numbers = fields.dropFirst().compactMap { Int64($0) }
         guard fields.first == Substring(Self.format), fields.count == 10, numbers.count == 9,
-            numbers[8] == Self.sum(numbers.dropLast()), numbers[2...7].allSatisfy({ $0 >= 0 })
+            numbers[8] == Self.sum(numbers.dropLast()), Self.times.contains(numbers[0]),
+            numbers[2...7].allSatisfy({ $0 >= 0 })
         else { return nil }
         self.init(
             lastSeen: UTCTime(milliseconds: numbers[0]), isConfirmed: numbers[1] == 1,

@@ -115,9 +115,10 @@ package enum EtcdAnswer {
         var kvs: [EtcdKeyValue]?
         var events: [Event]?
 
-        /// The store's revision, which every message has.
+        /// The store's revision, which every message has. No revision can follow the greatest integer, so that no store
+        /// reports it.
         func revision() throws(Failure) -> Int64 {
-            guard let revision = header?.revision?.value, revision > 0 else { throw .malformed }
+            guard let revision = header?.revision?.value, (1..<Int64.max).contains(revision) else { throw .malformed }
             return revision
         }
     }

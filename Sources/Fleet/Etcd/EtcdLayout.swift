@@ -16,15 +16,16 @@ package struct EtcdLayout: Sendable {
     /// The key in etcd.
     package func key(_ kind: FleetKey.Kind, _ name: String) -> String { "\(prefix)/\(kind.rawValue)/\(name)" }
 
-    /// The key that `key` stands for in etcd; nil if it is not one of the fleet's.
+    /// The key that `key` stands for in etcd; nil if it is not one of the fleet's. Keys are compared by their bytes, as
+    /// etcd compares them.
     package func fleetKey(_ key: String) -> FleetKey? {
-        guard key.hasPrefix(prefix + "/") else { return nil }
-        let rest = String(key.dropFirst(prefix.count + 1))
-        let parts = rest.split(separator: "/", maxSplits: 1)
-        guard parts.count == 2, let kind = FleetKey.Kind(rawValue: String(parts[0])), kind != .other else {
-            return FleetKey(.other, rest)
-        }
-        return FleetKey(kind, String(parts[1]))
+        guard key.utf8.starts(with: "\(prefix)/".utf8) else { return nil }
+        let rest = key.utf8.dropFirst(prefix.utf8.count + 1)
+        let parts = rest.split(separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[1].isEmpty, let kind = FleetKey.Kind(rawValue: String(Substring(parts[0]))),
+            kind != .other
+        else { return FleetKey(.other, String(Substring(rest))) }
+        return FleetKey(kind, String(Substring(parts[1])))
     }
 
     /// The watch of all keys from `revision` on.

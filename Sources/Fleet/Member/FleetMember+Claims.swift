@@ -5,7 +5,8 @@ internal import Media
 // A member's claims.
 extension FleetMember {
     /// Brings this host's state of a channel in line with the store's entries about it: the claim, the wait for it, and
-    /// planned moves.
+    /// planned moves. With `again`, the wait for a free channel is computed again although it is under way, because an
+    /// operator's request to drain a host or to move the channel has changed how long it must be.
     mutating func consider(_ name: String, again: Bool = false, at now: MonotonicInstant) {
         guard case .demand(let demand)? = view[.channel, name]?.value else {
             forget(name, at: now)
@@ -21,7 +22,7 @@ extension FleetMember {
             apply(.takenByOther, to: name, cause: .claimGone, at: now)
         } else {
             if free.updateValue(free[name] ?? now, forKey: name) == nil, claimPause <= now { pauseClaims(at: now) }
-            considerFree(name, demand, again: false, at: now)
+            considerFree(name, demand, again: again, at: now)
         }
         if case .releasing(let token)? = claims[name]?.state, deleting[FleetKey(.claim, name)] == nil {
             delete(.claim, name, token, at: now)
@@ -29,7 +30,7 @@ extension FleetMember {
         considerMove(name, at: now)
     }
 
-    /// Waits for a free channel, if the host may claim it.
+    /// Waits for a free channel, if the host may claim it. A wait that is under way continues, unless `again` is true.
     private mutating func considerFree(_ name: String, _ demand: ChannelDemand, again: Bool, at now: MonotonicInstant) {
         if case .waiting? = claims[name]?.state, !again, refusal(of: demand) == nil { return }
         apply(.free(until: wait(for: name, demand, at: now)), to: name, cause: .claimGone, at: now)

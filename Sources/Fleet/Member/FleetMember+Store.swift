@@ -158,17 +158,22 @@ extension FleetMember {
     /// Considers every channel that the changed entries concern.
     private mutating func noticed(_ keys: [FleetKey], at now: MonotonicInstant) {
         var names: Set<String> = []
+        // The channels whose waits depend on what has changed.
+        var again: Set<String> = []
         for key in keys {
             switch key.kind {
-            case .channel, .claim, .offer, .successor, .move: names.insert(key.name)
-            case .drain: if key.name == profile.name { names.formUnion(claims.keys) }
+            case .channel, .claim, .offer, .successor: names.insert(key.name)
+            case .move: again.insert(key.name)
+            case .drain: if key.name == profile.name { again.formUnion(claims.keys) }
             case .other: break
             // A move whose target was not there can begin now.
             case .host: names.formUnion(held.keys.filter { view[.move, $0]?.host == key.name })
             }
         }
-        let isAgain = keys.contains { $0.kind == .drain || $0.kind == .move }
-        for name in names.count > 1 ? names.sorted() : Array(names) { consider(name, again: isAgain, at: now) }
+        names.formUnion(again)
+        for name in names.count > 1 ? names.sorted() : Array(names) {
+            consider(name, again: again.contains(name), at: now)
+        }
     }
 
     /// Reads the store if the watch has been silent for too long. A silent watch may have lost its connection, or

@@ -33,20 +33,7 @@ package struct HTTPClient: Sendable {
     }
 
     /// Status line and headers of a response.
-    package struct Head: Sendable {
-        /// The status code, such as 200.
-        package let status: Int
-        /// The media type of the body, in lower case and without parameters; nil if the server does not send it.
-        package let contentType: String?
-        /// Number of bytes in the body; nil if the server does not send it.
-        package let length: Int64?
-        /// The address to which the server redirects, as the server wrote it; nil if the server does not send such an
-        /// address.
-        package let location: String?
-
-        /// Whether the status is 2xx.
-        package var isSuccess: Bool { (200..<300).contains(status) }
-    }
+    package typealias Head = HTTPReplyHead
 
     static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
@@ -143,7 +130,7 @@ extension HTTPClient {
             for try await part in inbound {
                 switch (part, head) {
                 case (.head(let first), _):
-                    let first = Head(first)
+                    let first = Head(status: Int(first.status.code)) { first.headers.first(name: $0) }
                     head = first
                     // `take` may refuse the body when it gets the head.
                     if try await !take(first, ByteBuffer()) { return first }
@@ -203,14 +190,5 @@ extension HTTPClient {
         case is ChannelError: failure("the connection was closed")
         default: failure("\(error)")
         }
-    }
-}
-
-extension HTTPClient.Head {
-    fileprivate init(_ head: HTTPResponseHead) {
-        status = Int(head.status.code)
-        contentType = head.headers.first(name: "Content-Type").map { String($0.prefix { $0 != ";" }).lowercased() }
-        length = head.headers.first(name: "Content-Length").flatMap { Int64($0) }
-        location = head.headers.first(name: "Location")
     }
 }

@@ -37,12 +37,6 @@ struct ControlAPI: Sendable {
         }
     }
 
-    private struct Problem: Decodable {
-        let detail: String?
-        let title: String?
-        let errors: [String]?
-    }
-
     /// The usual time limit of a request by ``ask(_:_:_:within:)``. The slowest such requests start a recording, or test
     /// an output with its backup.
     static let patience = ChannelCheck.longest * 2 + Duration.seconds(10)
@@ -115,10 +109,7 @@ struct ControlAPI: Sendable {
     }
 
     private static func refused(_ status: Int, _ body: [UInt8]) -> Failure {
-        let problem = try? JSONDecoder().decode(Problem.self, from: Data(body))
-        let detail = problem?.detail ?? problem?.title ?? "The server answers with \(status)."
-        let errors = problem?.errors ?? []
-        return Failure(saying: errors.isEmpty ? [detail] : errors)
+        Failure(saying: APIRefusal.lines(status, body))
     }
 }
 

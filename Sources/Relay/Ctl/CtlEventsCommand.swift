@@ -16,7 +16,7 @@ struct CtlEventsCommand: CtlSubcommand {
 
     func perform(_ api: ControlAPI) async throws {
         var last = "0"
-        let show = { (event: CtlEvents.Event) in
+        let show = { (event: CtlEvent) in
             Terminal.put((options.json ? PrintedText.json(event.json) : event.line) + "\n", to: 1)
         }
         last = try await CtlEvents.read(api, after: last, isEndless: follow, show)
@@ -33,34 +33,12 @@ struct CtlEventsCommand: CtlSubcommand {
 
 /// The events of a running relay.
 enum CtlEvents {
-    /// One event.
-    struct Event: Decodable {
-        let time: String
-        let channel: String?
-        let level: String
-        let kind: String
-        let output: String?
-        let text: String
-        /// The JSON text of the event as relay sent it.
-        fileprivate(set) var json = ""
-
-        private enum CodingKeys: String, CodingKey { case time, channel, level, kind, output, text }
-
-        /// The event as a line for people, in the form of a log line.
-        var line: String {
-            let name = level + String(repeating: " ", count: max(0, 7 - level.count))
-            let subject = [channel, output].compactMap(\.self).joined(separator: "/")
-            let head = PrintedText.escaped("\(time) \(name) \(subject.isEmpty ? kind : subject)")
-            return "\(head): \(PrintedText.message(text))"
-        }
-    }
-
     private struct Hello: Decodable { let lastEvent: UInt64? }
 
     /// Passes the events after number `id` to `show`: with `isEndless` until the connection ends, otherwise only those
     /// that exist already. Returns the number of the last event.
     static func read(
-        _ api: ControlAPI, after id: String, isEndless: Bool, _ show: (Event) -> Void
+        _ api: ControlAPI, after id: String, isEndless: Bool, _ show: (CtlEvent) -> Void
     ) async throws -> String {
         var parser = EventStreamParser()
         var last = id
@@ -73,9 +51,7 @@ enum CtlEvents {
                     case "hello": target = try JSONDecoder().decode(Hello.self, from: data).lastEvent
                     case "event":
                         last = message.id ?? last
-                        var event = try JSONDecoder().decode(Event.self, from: data)
-                        event.json = message.data
-                        show(event)
+                        show(try CtlEvent(json: message.data))
                     // relay sends the first status after all events that exist already, so reading ends here.
                     case "status" where !isEndless: return false
                     default: break

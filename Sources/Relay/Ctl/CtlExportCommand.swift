@@ -82,7 +82,7 @@ struct CtlExportJob {
         var job = try answer.decoded(Job.self)
         let place = "/v1/exports/\(ControlAPI.encoded(job.id))"
         while job.state.known?.isOver == false {
-            bar.show("exporting", done: Int64((job.progress ?? 0) * 1000), of: 1000)
+            bar.show("exporting", done: Figure.whole((job.progress ?? 0) * 1000), of: 1000)
             try await Task.sleep(for: Self.step)
             answer = try await api.ask("GET", place)
             job = try answer.decoded(Job.self)

@@ -139,7 +139,7 @@ struct CtlChannel: Decodable {
         if output.state.known == .live {
             words += [output.liveSeconds.map { Figure.clock($0) }, output.address].compactMap(\.self)
             if let place = output.endpoint, place.known != .primary { words.append("at \(place)") }
-            words += output.queue?.milliseconds.map { ["queue \(Int($0)) ms"] } ?? []
+            words += output.queue?.milliseconds.map { ["queue \(Figure.whole($0)) ms"] } ?? []
             words += output.roundTripSeconds.map { ["rtt \(Figure.decimal($0 * 1000)) ms"] } ?? []
         } else {
             words += [output.address, isWaiting(output) ? nil : output.detail].compactMap(\.self)

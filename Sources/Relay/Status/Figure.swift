@@ -13,7 +13,10 @@ enum Figure {
     }
 
     /// Formats seconds that another process has sent, which may be any number.
-    static func clock(_ seconds: Double) -> String { clock(Int64(min(max(seconds, 0), 1e9))) }
+    static func clock(_ seconds: Double) -> String { clock(whole(min(seconds, 1e9))) }
+
+    /// Returns the whole part of a number that another process has sent, which may be any number; between 0 and 1e12.
+    static func whole(_ value: Double) -> Int64 { Int64(min(max(value, 0), 1e12)) }
 
     /// Formats a number with one decimal; a negative number becomes 0.
     static func decimal(_ value: Double) -> String {
@@ -28,7 +31,7 @@ extension RunDownStatus {
     var words: String {
         var words: [String] = []
         if let current {
-            words.append("\(current.name) (\(current.index + 1))")
+            words.append("\(current.name) (\(min(current.index, .max - 1) + 1))")
             if let seconds = current.remainingSeconds { words.append("\(Figure.clock(seconds)) left") }
         }
         if let next { words.append("then \(next.name)" + (next.isReady == false ? ", which is being opened" : "")) }

@@ -43,6 +43,25 @@ struct HostileTextTests {
         #expect(throws: EtcdAnswer.Failure.malformed) { try Self.range(key: Data([0xFF]).base64EncodedString()) }
     }
 
+    // Regression: the revision after the greatest one, from which the watch began, stopped the process.
+    @Test func `A revision that no other can follow is refused`() throws {
+        let body = #"{"header":{"revision":"\#(Int64.max - 1)"}}"#
+        #expect(try EtcdAnswer.revoke(Array(body.utf8)) == .max - 1)
+        for text in ["\(Int64.max)", "\"\(Int64.max)\""] {
+            let body = Array(#"{"header":{"revision":\#(text)}}"#.utf8)
+            #expect(throws: EtcdAnswer.Failure.malformed) { try EtcdAnswer.range(body) }
+        }
+    }
+
+    // Regression: a key with two slashes counted as the entry whose key has one.
+    @Test(arguments: ["/relay//claim/c", "/relay/claim//c", "/relay/claim/", "/relay/claim", "/relay//", "/relay/x/c"])
+    func `A key that is not exactly that of an entry is not taken for one`(key: String) throws {
+        let layout = EtcdLayout(prefix: "/relay") { _ in nil }
+        let read = try #require(layout.fleetKey(key))
+        #expect(read.kind == .other || layout.key(read.kind, read.name) == key)
+        #expect(layout.fleetKey("/relay\u{301}/claim/c") == nil && layout.fleetKey("/relay") == nil)
+    }
+
     @Test func `A body that is too long or too deep is refused`() throws {
         func body(padding: Int) -> [UInt8] {
             Array(#"{"header":{"revision":"5"}}"#.utf8) + Array(repeating: UInt8(ascii: " "), count: padding)
