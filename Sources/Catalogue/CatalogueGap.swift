@@ -92,6 +92,44 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
     }
 }
 
+extension CatalogueGap {
+    /// Returns the parts of this gap, which was found after `file`, that the recorder's gaps `told` do not cover. A part
+    /// that is shorter than half a frame comes from rounding, and is left out.
+    ///
+    /// If the end of this gap is unknown, nothing after the first of the recorder's gaps is returned. That gap ended
+    /// because another file began, which need not be closed yet, or because the program ended.
+    func parts(besides told: [CatalogueGap], after file: CatalogueSegment?) -> [CatalogueGap] {
+        var (parts, begin): ([CatalogueGap?], ProgramInstant) = ([], from)
+        for gap in told.sorted(by: { $0.from < $1.from }) {
+            parts.append(part(from: begin, to: min(gap.from, to ?? gap.from), after: file))
+            guard to != nil else { return parts.compactMap(\.self) }
+            begin = max(begin, gap.to ?? .distantFuture)
+        }
+        if told.isEmpty { return [self] }
+        parts.append(to.flatMap { part(from: begin, to: $0, after: file) })
+        return parts.compactMap(\.self)
+    }
+
+    /// The part of this gap, which was found after `file`, between two program times; nil if no frame is missing there.
+    private func part(
+        from begin: ProgramInstant, to end: ProgramInstant, after file: CatalogueSegment?
+    ) -> CatalogueGap? {
+        guard begin < end else { return nil }
+        var part = self
+        (part.start, part.from, part.to) = (start + (begin - from).inMilliseconds, begin, end)
+        guard let file else {
+            part.frames = frames(after: begin).flatMap { count in frames(after: end).map { count - $0 } }
+            return part
+        }
+        let missing = Int(((end - begin).inNanoseconds + file.frameDuration / 2) / file.frameDuration)
+        // The file contains some frames after the gap's first missing frame.
+        let late = begin == file.wholeEnd ? file.lateFrames : 0
+        guard missing > late else { return nil }
+        part.frames = file.isAudioAlone ? 0 : missing - late
+        return part
+    }
+}
+
 /// Finds gaps between files whose metadata contains their position in the program.
 enum GapInference {
     /// Returns the gaps between `segments`, and the gaps at the end of runs that did not end properly. The runs in

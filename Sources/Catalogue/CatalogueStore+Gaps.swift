@@ -10,11 +10,12 @@ internal import Media
 /// 500, because only the adjacent rows are read. For a change in the middle of a run, which is rare, the rows of the
 /// whole run are read.
 extension CatalogueStore {
-    /// Adds a gap that the recorder reported.
+    /// Adds a gap that the recorder reported. The parts of found gaps that lie outside of `gap` stay.
     func put(_ gap: CatalogueGap) throws(CatalogueFailure) {
         try write { database in
             let near = try Self.gaps(ofRun: gap.run, from: gap.from, database)
-            for other in near where !other.isTold && gap.overlaps(other) || other.from == gap.from {
+            let overlapped = near.filter { !$0.isTold && gap.overlaps($0) }
+            for other in near where other.from == gap.from || overlapped.contains(other) {
                 try database.execute(
                     sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?",
                     arguments: [other.run, other.from.nanoseconds])
@@ -24,6 +25,7 @@ extension CatalogueStore {
             try database.execute(
                 sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from.nanoseconds])
             try GapRow(gap).insert(database)
+            try Self.insert(overlapped, besides: [gap], database)
             // If the recorder has reported a gap with the same start before, that gap may have been longer than `gap`.
             // Therefore the gaps between the files of the run are found again.
             let isReplaced = near.contains { $0.isTold && $0.from == gap.from }
@@ -91,10 +93,25 @@ extension CatalogueStore {
         return try gaps("rowid IN (\(places.joined(separator: " UNION ")))", [run, earliest.nanoseconds], database)
     }
 
+    /// Inserts the parts of `gaps`, which were found, that the recorder's gaps `told` do not cover.
     private static func insert(
         _ gaps: [CatalogueGap], besides told: [CatalogueGap], _ database: Database
     ) throws {
-        for gap in gaps where !told.contains(where: gap.overlaps) { try GapRow(gap).insert(database) }
+        for gap in gaps {
+            let covering = told.filter(gap.overlaps)
+            let parts = covering.isEmpty ? [gap] : gap.parts(besides: covering, after: try file(before: gap, database))
+            for part in parts where !covering.contains(where: { $0.from == part.from }) {
+                try GapRow(part).insert(database)
+            }
+        }
+    }
+
+    /// Returns the file after which `gap` was found; nil if it has no valid row.
+    private static func file(before gap: CatalogueGap, _ database: Database) throws -> CatalogueSegment? {
+        try segments(
+            "run = ? AND program_start <= ?", [gap.run, gap.from.nanoseconds],
+            by: "program_start DESC, name DESC LIMIT 1", database
+        ).first
     }
 
     /// Records that the file `name` was deleted on purpose at `time`. If an older file of its run remains, the row of

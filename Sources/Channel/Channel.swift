@@ -184,7 +184,7 @@ package final class Channel: Sendable {
     /// requested, this blocks for at most about ``teardown``; if the channel is opened again, for at most about
     /// ``unhurriedTeardown``. Otherwise the recorder gets the time that it needs to finish its files. A recorder in the
     /// second directory, or in one that it replaced, gets it only as long as the disk there answers within
-    /// ``unhurriedTeardown``, because the recording in the record directory is complete without it.
+    /// ``ChannelRecordings/diskPatience``, because the recording in the record directory is complete without it.
     func endConsumers(isProgramOver: Bool, isOpenedAgain: Bool) {
         let endAskedAt = endAskedAt.withLock { $0 }
         // If the service is stopped or restarted, or if the source failed, the same program might continue later.
@@ -201,7 +201,7 @@ package final class Channel: Sendable {
             let isEnded = ending.wait(timeout: pause) == .success
             let isSecondEnded = recordings.waitForSecond(until: isEnded ? pause : .now())
             let unfinished = isSecondEnded ? [] : recordings.secondDirectories
-            let isSilent = secondDisks.areSilent(unfinished, for: Self.unhurriedTeardown)
+            let isSilent = secondDisks.areSilent(unfinished, for: ChannelRecordings.diskPatience)
             if isEnded, isSecondEnded { return }
             if isEnded, isSilent { return reportSilence(of: unfinished) }
             let asked = self.endAskedAt.withLock { $0 }

@@ -34,17 +34,19 @@ package protocol RecordingControl: AnyObject, Sendable {
 /// recorder.finish(deadline: clock.now + .seconds(5)) { print("closed") }
 /// ```
 package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
-    private let packets: RecorderQueue
+    let packets: RecorderQueue
     private let queue: DispatchQueue
-    private let box = RecorderStatusBox()
+    let box = RecorderStatusBox()
     private let closer: SegmentCloser
     private let synchroniser: FileSynchroniser
     private let keyframes: CountedKeyframes
-    private let clock: any MonotonicClock
-    private let isOver = Mutex(false)
+    let clock: any MonotonicClock
+    let logger: Logger
+    let isOver = Mutex(false)
+    let stall = Mutex(Stall())
     /// Whether a drain of the queue has ended before the queue was empty, and another drain is scheduled.
     private let isBehind = Mutex(false)
-    private let engine: RecorderEngine
+    let engine: RecorderEngine
 
     /// The maximum number of packets that one job of the serial queue handles. If more packets are waiting, another job
     /// handles them, so that other requests are served between the two jobs.
@@ -80,7 +82,7 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
             synchroniser: synchroniser, clock: clock, logger: logger)
         let keyframes = CountedKeyframes(keyframes)
         self.keyframes = keyframes
-        self.clock = clock
+        (self.clock, self.logger) = (clock, logger)
         let environment = RecorderEngine.Environment(
             configuration: configuration, description: description, keyframes: keyframes, clock: clock,
             wallClock: wallClock, queued: { [packets] in packets.depth.milliseconds },
@@ -136,25 +138,6 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
 
     /// Makes a new identifier for a recorder's run. No other run has this identifier.
     package static var newRun: String { RecorderEngine.newRun }
-
-    /// Waits while the queue contains more than half of its limit, or more than half a second of media. Only for a
-    /// program that no clock paces: a live program must not wait for a disk. Returns at once if nothing is being
-    /// written, because the recorder is suspended, has failed or has ended. Blocks the calling thread, which must not
-    /// be a thread that the recorder needs.
-    package func waitForRoom() {
-        wake()
-        // The loop checks the recorder's state five times a second, because the state can change without a packet
-        // leaving the queue.
-        while isWriting, !packets.waitForRoom(upTo: .milliseconds(200)) {}
-    }
-
-    private var isWriting: Bool {
-        guard !isOver.withLock({ $0 }) else { return false }
-        switch box.value.withLock({ $0.state }) {
-        case .waiting, .recording: return true
-        case .suspended, .failed, .stopped: return false
-        }
-    }
 
     private func drain(_ engine: isolated RecorderEngine) {
         let isEmpty = take(Self.turn, engine)

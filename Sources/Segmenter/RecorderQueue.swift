@@ -59,6 +59,8 @@ final class RecorderQueue: Sendable {
         var fragmentEnd: ProgramInstant?
         /// The number of threads in ``waitForRoom(upTo:)``.
         var waiters = 0
+        /// The number of items that were taken so far.
+        var takenItems: UInt64 = 0
 
         mutating func refuse(_ packet: EncodedPacket, _ leading: TrackKind, _ overflow: inout Overflow) {
             let before = overflow.frames
@@ -167,6 +169,7 @@ final class RecorderQueue: Sendable {
                 (state.oldest, state.taken) = (nil, state.newest)
                 return (nil, takeWaiters(&state))
             }
+            state.takenItems += 1
             if case .packet(let packet) = item {
                 state.bytes -= packet.payload.count
                 giveBack(&state)
@@ -254,6 +257,9 @@ final class RecorderQueue: Sendable {
             return true
         }
     }
+
+    /// The number of items that the recorder has taken so far; nil if no item waits.
+    var takenWhileWaiting: UInt64? { state.withLock { $0.items.isEmpty ? nil : $0.takenItems } }
 
     /// Refused frames that the recorder has not counted yet.
     var uncounted: Int { state.withLock { $0.uncounted } }

@@ -78,6 +78,63 @@ import Testing
     }
 
     @Test(arguments: [10, 1000, 50_000])
+    func `Reading what a run-down of a short time needs takes bounded work, however many files and scenes there are`(
+        files: Int
+    ) throws {
+        let store = try Cost.store(files: files)
+        try store.write { database in
+            try database.execute(sql: "UPDATE segments SET duration = \(2 * Cost.second)")
+            // Each file begins with a scene of one of two sources. The sources and a third one are recorded, too.
+            try database.execute(
+                sql: """
+                    INSERT INTO events (channel, start, kind, text)
+                    SELECT channel, start, 'scene', '{"details":[],"frame":' || (50 * sequence) || ',"layout":"single",'
+                        || '"run":"r","sources":["cam' || (sequence % 2) || '"],"transition":"cut"}' FROM segments
+                    """)
+            for source in 0..<3 {
+                try database.execute(
+                    sql: """
+                        INSERT INTO segments (name, channel, sequence, run, start, program_start, program_end, whole_end,
+                            late_frames, frame_duration, first_pts, last_pts, duration, frames, audio_samples, bytes,
+                            sha256, ending, upload)
+                        SELECT 'test-cam\(source)_' || sequence || '.mp4', 'test-cam\(source)', sequence,
+                            'r.\(source)', start, program_start, program_end, whole_end, late_frames, frame_duration,
+                            first_pts, last_pts, duration, frames, audio_samples, bytes, sha256, ending, upload
+                        FROM segments WHERE channel = 'test'
+                        """)
+            }
+        }
+        let directory = try TemporaryDirectory()
+        let first = files / 2
+        for number in max(0, first - 32)..<min(files, first + 35) {
+            for name in ["test"] + (0..<3).map({ "test-cam\($0)" }) {
+                try directory.write([0], to: "\(name)_\(number).mp4")
+            }
+        }
+        let archive = try RecordingArchive(directory.path)
+        let counter = try StepCounter(store)
+        let start = Cost.epoch + 2000 * Int64(first)
+        for channel in ["test", nil] {
+            var found: RecordingArchive.Contents?
+            try Cost.expect("a run-down", files, counter) {
+                found = try archive.show(in: start + 1000..<start + 5000, of: channel, in: store)
+            }
+            let contents = try #require(found)
+            #expect(Set(contents.segments.map(\.channel)) == ["test", "test-cam0", "test-cam1"])
+            #expect(contents.segments.count <= 3 * 64 && contents.events.count <= 65)
+        }
+        // If a source on air has files, but none from that time, the complete catalogue must be read.
+        try store.write { database in
+            try database.execute(
+                sql: "DELETE FROM segments WHERE channel = 'test-cam0' AND start BETWEEN ? AND ?",
+                arguments: [start - 70_000, start + 4000])
+        }
+        let hasOthers = try store.read { try CatalogueStore.channels($0) }.contains("test-cam0")
+        #expect(try (archive.show(in: start + 1000..<start + 5000, of: "test", in: store) == nil) == hasOthers)
+        try counter.stop(store)
+    }
+
+    @Test(arguments: [10, 1000, 50_000])
     func `Reading a page of the upload ledger takes bounded work, however many entries it has`(entries: Int) throws {
         let store = try CatalogueStore()
         try store.write { database in

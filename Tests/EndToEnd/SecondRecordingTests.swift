@@ -173,6 +173,41 @@ extension SerialRecordings {
             #expect(all.first == 0 && all.last == stream.counters.last)
         }
 
+        @Test(
+            "A program faster than real time continues while one disk hangs, and is recorded there again afterwards",
+            .needs(FreezableDisk.isPossible, "only root can mount a loop device, where there are any"),
+            arguments: ["first", "second"])
+        func hangsUnpaced(hung: String) async throws {
+            let disk = try await FreezableDisk(megabytes: 400)
+            let set = RecordingSet(directory: "\(disk.path)/recordings")
+            let whole = RecordingSet(directory: directory.file("recordings"))
+            let directories = hung == "first" ? [set, whole] : [whole, set]
+            let relay = try RelayProcess(
+                Shape.small + ["--unpaced", "--segment", "2s", "--expect", "2s", "--disk-reserve", "1MB"]
+                    + ["--record", directories[0].directory, "--record-also", directories[1].directory])
+            try await eventually("both directories are recorded to", within: .seconds(30)) {
+                set.finished.count >= 1 && whole.finished.count >= 1
+            }
+            try disk.freeze()
+            defer { disk.thaw() }
+            try await relay.says("continues without waiting for it", within: .seconds(30))
+            let (before, meanwhile) = (set.finished.count, whole.finished.count)
+            try await eventually("the other directory is recorded to", within: .seconds(30)) {
+                whole.finished.count >= meanwhile + 3
+            }
+            #expect(set.finished.count == before, "the disk did stop")
+            disk.thaw()
+            try await relay.says("answers again", within: .seconds(30))
+            try await eventually("this directory is, too", within: .seconds(30)) { set.finished.count >= before + 5 }
+            let result = try await relay.end(by: SIGINT, within: .seconds(20))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            // All frames of the time in which the disk hung were kept in memory.
+            for set in [set, whole] {
+                let counters = try await set.counters()
+                #expect(counters.first == 0 && DecodedFrames.breaks(in: counters).isEmpty && set.open.isEmpty)
+            }
+        }
+
         @Test("A reload adds and removes a second directory while the first recording continues in its file")
         func reloaded() async throws {
             let first = RecordingSet(directory: directory.file("first"))

@@ -110,6 +110,55 @@ struct OutputSetTests {
         try await accept(0, of: other)
     }
 
+    /// A value that is false until it is set.
+    private final class OnceSet: Sendable {
+        private let value = Mutex(false)
+        var isSet: Bool { value.withLock { $0 } }
+
+        func set() { value.withLock { $0 = true } }
+    }
+
+    // Regression: the set was locked while a disk was asked whether two directories are the same.
+    @Test("While a disk does not answer which directory an output needs, all other outputs can be seen and changed")
+    func hungDirectory() async throws {
+        let (disk, asked) = (DispatchSemaphore(value: 0), OnceSet())
+        func directory(_ name: String, means real: String) -> ScriptedTarget {
+            ScriptedTarget(place: OutputPlace(name)) {
+                asked.set()
+                disk.wait()
+                disk.signal()
+                return OutputPlace(real)
+            }
+        }
+        let (old, same, other) = (
+            directory("/a", means: "/real"), directory("/b", means: "/real"), directory("/c", means: "/other")
+        )
+        outputs.start()
+        try outputs.add(OutputDefinition(name: "old", target: old))
+        let attempt = try await accept(0, of: old)
+        // Thanks to a packet in its queue, the removed output ends later.
+        attempt.stall(true)
+        publish(0..<2)
+        try outputs.remove("old")
+        try await eventually { attempt.isDraining }
+        try outputs.add(OutputDefinition(name: "same", target: same))
+        try outputs.add(OutputDefinition(name: "other", target: other))
+        try await eventually("the disk is asked") { asked.isSet }
+        // The disk has not answered yet.
+        #expect(outputs.statuses.map(\.name) == ["same", "other"])
+        let server = ScriptedTarget()
+        try outputs.add(OutputDefinition(name: "server", target: server))
+        try await accept(0, of: server)
+        try outputs.pause("server")
+        try outputs.remove("server")
+        #expect(same.attempts.isEmpty && other.attempts.isEmpty)
+        disk.signal()
+        try await eventually("the output in another directory starts") { other.attempts.count == 1 }
+        #expect(same.attempts.isEmpty)
+        attempt.stall(false)
+        try await eventually("the output in the same directory starts, too") { same.attempts.count == 1 }
+    }
+
     @Test("If a paused listening output is replaced, its successor starts while old connections still end")
     func handoverAfterPause() async throws {
         let place = OutputPlace("port 1", succession: "127.0.0.1")

@@ -15,13 +15,18 @@ final class ScriptedTarget: OutputTarget {
     private let concludes: Bool
     private let destination: ScriptedTarget?
     let place: OutputPlace?
+    private let findPlace: (@Sendable () -> OutputPlace)?
+    var hasRealPlace: Bool { findPlace != nil }
+    var realPlace: OutputPlace? { findPlace?() }
 
-    /// `destination` is the target of a reconnect request; `concludes` tells whether ``conclude(_:)`` ever completes.
+    /// `destination` is the target of a reconnect request; `concludes` tells whether ``conclude(_:)`` ever completes;
+    /// `realPlace` asks a disk for the real place.
     init(
         _ address: String = "scripted://a", destination: ScriptedTarget? = nil, concludes: Bool = true,
-        place: OutputPlace? = nil
+        place: OutputPlace? = nil, realPlace: (@Sendable () -> OutputPlace)? = nil
     ) {
         self.concludes = concludes
+        findPlace = realPlace
         self.place = place
         displayAddress = address
         self.destination = destination

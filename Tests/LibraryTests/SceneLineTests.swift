@@ -246,4 +246,44 @@ struct SceneLineTests {
             #expect(segments.map { $0["frames"] } == [.text("250")])
         }
     }
+
+    @Test("The run-down of a short time is the same whether the whole catalogue or only a part of it is read")
+    func shownInPart() throws {
+        let directory = try TemporaryDirectory()
+        let store = try CatalogueStore(directory: directory.path)
+        // Files of two seconds for ten minutes, of the program and of its sources, and a scene every seven seconds.
+        var run = Run(
+            name: "a", rate: FrameRate(25), begin: Self.begin, files: (0..<300).map { 50 * $0..<50 * $0 + 50 })
+        let seconds = Array(stride(from: Int64(0), to: 600, by: 7))
+        run.scenes = seconds.map { (25 * $0, [["cam1"], ["cam2"], ["cam1", "cam2"]][Int($0 / 7 % 3)]) }
+        try store.put(run.rows.segments, living: [])
+        for event in run.rows.events { try store.put(event) }
+        for number in 1...3 {
+            let segments = run.rows.segments.map { program in
+                var segment = program
+                segment.name = "relay-cam\(number)_\(program.name)"
+                (segment.channel, segment.run) = ("relay-cam\(number)", "a.\(number)")
+                return segment
+            }
+            // The recording of the second source lacks the last minute.
+            try store.put(Array(number == 2 ? segments.dropLast(30) : segments[...]), living: [])
+        }
+        for segment in try store.segments() { try directory.write([0], to: segment.name) }
+        let archive = try RecordingArchive(directory.path)
+        let all = try archive.catalogued()
+        for (from, to, isPart) in [(100, 130, true), (301, 302, true), (530, 550, true), (560, 580, false)]
+            as [(Int64, Int64, Bool)]
+        {
+            let limits = Self.begin + 1000 * from..<Self.begin + 1000 * to
+            let part = archive.show(in: limits, of: nil)
+            #expect((part != nil) == isPart, "\(from) s")
+            guard let part else { continue }
+            #expect(part.segments.count < all.segments.count / 3)
+            let texts = try [all, part].map { contents in
+                try RecordedShow(of: contents.segments, contents.events, channel: nil, limits: limits)
+                    .text(directory: "rec", from: "A", to: "B")
+            }
+            #expect(texts[0] == texts[1] && texts[0].contains("export rec --channel relay-cam"))
+        }
+    }
 }

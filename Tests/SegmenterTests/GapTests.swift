@@ -248,6 +248,85 @@ import Testing
         #expect(recording.recorder.status.gapCount == 0)
     }
 
+    /// Regression: a program faster than real time waited forever for a disk that hung.
+    @Test func `A program faster than real time continues without a disk that hangs, until the disk answers`() throws {
+        let clock = ManualClock()
+        let disk = DispatchSemaphore(value: 0)
+        func record(wallClock: @escaping @Sendable () -> UTCTime) throws -> Recording {
+            try Recording(
+                description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
+                clock: clock, queueLimit: 20_000, wallClock: wallClock)
+        }
+        let first = try record { .now }
+        // The recorder asks for the date when its first file begins.
+        let second = try record {
+            disk.wait()
+            disk.signal()
+            return .now
+        }
+        let recorders = [first.recorder, second.recorder]
+        let packets = syntheticProgram(rate: Self.rate, frames: 3000, isKeyframe: { $0 % 25 == 0 }, size: 1000)
+        let (half, release) = (packets.count / 2, DispatchSemaphore(value: 0))
+        let fed = Mutex(0)
+        Thread.detachNewThread {
+            for (index, packet) in packets.enumerated() {
+                for recorder in recorders { recorder.accept([packet]) }
+                Recorder.waitForRoom(in: recorders, patience: .seconds(12))
+                fed.withLock { $0 = index + 1 }
+                if index + 1 == half { release.wait() }
+            }
+        }
+        try eventually("the program continues") {
+            clock.advance(by: .seconds(1))
+            return fed.withLock { $0 } > 100
+        }
+        #expect(clock.now - .zero >= .seconds(12), "the program waits for a while")
+        try eventually("half of the program is recorded") { fed.withLock { $0 } == half }
+        disk.signal()
+        try eventually("the disk has written what waited") { second.recorder.status.queueBytes == 0 }
+        release.signal()
+        try eventually("the whole program is recorded") { fed.withLock { $0 } == packets.count }
+        first.finish()
+        second.finish()
+        #expect(first.recorder.status.framesWritten == 3000 && first.recorder.status.gapCount == 0)
+        let status = second.recorder.status
+        let gap = try #require(status.gaps.first)
+        #expect(status.gapCount == 1 && status.framesWritten + gap.frames == 3000)
+        #expect(gap.cause == .overflow && gap.from < .zero + .seconds(2))
+        let (back, end) = (try #require(gap.to), ProgramInstant.zero + .seconds(62))
+        #expect(back > .zero + .seconds(55) && back < end, "the second half is recorded")
+    }
+
+    @Test func `A program waits for the only disk that it is recorded to, however long that disk hangs`() throws {
+        let (clock, disk) = (ManualClock(), DispatchSemaphore(value: 0))
+        let done = Mutex(false)
+        let recording = try Recording(
+            description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
+            clock: clock, queueLimit: 20_000,
+            wallClock: {
+                // Each request takes an hour.
+                clock.advance(by: .seconds(3600))
+                disk.wait()
+                disk.signal()
+                return .now
+            })
+        let recorder = recording.recorder
+        let packets = syntheticProgram(rate: Self.rate, frames: 500, isKeyframe: { $0 % 25 == 0 }, size: 1000)
+        Thread.detachNewThread {
+            for packet in packets {
+                recorder.accept([packet])
+                Recorder.waitForRoom(in: [recorder], patience: .seconds(12))
+            }
+            done.withLock { $0 = true }
+        }
+        try eventually("the disk hangs") { clock.now - .zero >= .seconds(3600) }
+        clock.advance(by: .seconds(3600))
+        disk.signal()
+        try eventually("the program ends") { done.withLock { $0 } }
+        recording.finish()
+        #expect(recorder.status.framesWritten == 500 && recorder.status.gapCount == 0)
+    }
+
     @Test func `A program does not wait for a recorder that is suspended`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),

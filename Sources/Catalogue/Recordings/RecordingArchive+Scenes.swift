@@ -26,7 +26,7 @@ extension RecordingArchive {
     func scenes(
         in limits: Range<Int64>, of channel: String?, in store: CatalogueStore
     ) throws(CatalogueFailure) -> Contents? {
-        let window = Self.sum(limits.lowerBound, -Self.margin)..<Self.sum(limits.upperBound, Self.margin)
+        let window = Self.window(limits)
         return try store.read { database -> Contents? in
             let programs = try CatalogueStore.channelsWithScenes(database).filter { program in
                 channel.map { $0 == program || $0.hasPrefix("\(program)-") } ?? true
@@ -46,6 +46,53 @@ extension RecordingArchive {
             files.sort { ($0.channel, $0.start, $0.name) < ($1.channel, $1.start, $1.name) }
             return Contents(segments: files, gaps: [], events: events, notes: [])
         }
+    }
+
+    /// Like ``scenes(in:of:)``, but with the files of the recorded sources that were visible or audible, for a run-down
+    /// of `limits`. Also returns nil if the catalogue has files of such a source, but none from the beginning of
+    /// `limits`: the source can have been recorded then in a file that the catalogue does not have.
+    package func show(in limits: Range<Int64>, of channel: String?) -> Contents? {
+        try? withCatalogue { (store) throws(CatalogueFailure) in
+            try store.hasTables() ? show(in: limits, of: channel, in: store) : nil
+        }
+    }
+
+    func show(
+        in limits: Range<Int64>, of channel: String?, in store: CatalogueStore
+    ) throws(CatalogueFailure) -> Contents? {
+        guard var contents = try scenes(in: limits, of: channel, in: store) else { return nil }
+        let scenes = contents.events.compactMap(\.scene)
+        let isMixed = scenes.contains { $0.detail("audio") == "mix" }
+        let names = Set(scenes.flatMap { scene in scene.sources + [scene.detail("audio")].compactMap(\.self) })
+        let programs = Set(contents.events.map(\.channel))
+        let isOnAir = { (source: String) in
+            programs.contains { program in
+                source.hasPrefix("\(program)-")
+                    && (isMixed || names.contains(String(source.dropFirst(program.count + 1))))
+            }
+        }
+        let known = Set(contents.segments.map(\.channel))
+        let files = try store.read { database -> [CatalogueSegment]? in
+            let recorded = try CatalogueStore.channels(in: "segments WHERE deleted IS NULL", database)
+            var files: [CatalogueSegment] = []
+            for source in recorded.subtracting(known) where isOnAir(source) {
+                let present = try newestPresent(of: source, in: Self.window(limits), limit: .max, database)
+                guard present.contains(where: { $0.contains(limits.lowerBound) }), !present.contains(where: isSalvaged)
+                else { return nil }
+                files += present
+            }
+            return files
+        }
+        guard let files else { return nil }
+        contents.segments = (contents.segments + files).sorted {
+            ($0.channel, $0.start, $0.name) < ($1.channel, $1.start, $1.name)
+        }
+        return contents
+    }
+
+    /// The times of which files and scenes are read for `limits`.
+    private static func window(_ limits: Range<Int64>) -> Range<Int64> {
+        sum(limits.lowerBound, -margin)..<sum(limits.upperBound, margin)
     }
 
     /// Whether the dates of `files` and `scenes` agree with their program times, and no two runs have the same dates, as
@@ -122,5 +169,12 @@ extension CatalogueStore {
             zip(events, events.dropFirst()).allSatisfy({ $0.start <= $1.start })
         else { return nil }
         return events
+    }
+}
+
+extension CatalogueSegment {
+    /// Whether the file has frames from `time`, in milliseconds since 1970, or begins at most a frame later.
+    fileprivate func contains(_ time: Int64) -> Bool {
+        end > time && (start <= time || start - time <= frameDuration / 1_000_000)
     }
 }

@@ -83,8 +83,9 @@ package struct RecordingArchive {
         do throws(CatalogueFailure) {
             if let ledger = try ledger() {
                 events = ledger.events
-                try store.put(ledger.segments.filter { exists($0.name) } + ledger.deleted, living: [])
+                // With the recorder's gaps in place, gaps are found only where the recorder reported none.
                 for gap in ledger.gaps where gap.isTold { try store.put(gap) }
+                try store.put(ledger.segments.filter { exists($0.name) } + ledger.deleted, living: [])
             } else {
                 notes.append("There is no catalogue; this is what the files say.")
             }

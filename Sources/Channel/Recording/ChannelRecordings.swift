@@ -13,6 +13,9 @@ internal import Upload
 ///
 /// All calls may be made on any thread.
 package final class ChannelRecordings: Sendable {
+    /// How long a disk may not answer until the other recording, or the channel's end, does not wait for it any more.
+    static let diskPatience = Duration.seconds(12)
+
     /// Holds the recording in the record directory.
     package let first: RecordingSlot
     /// Holds the recording in the second directory.
@@ -75,10 +78,9 @@ package final class ChannelRecordings: Sendable {
     }
 
     /// Blocks while the queue of any recorder is more than half full, or holds more than half a second of media. Used
-    /// by a program that no clock paces.
-    func waitForRoom() {
-        for recording in current { recording.waitForRoom() }
-    }
+    /// by a program that no clock paces. A disk that hangs is given up after ``diskPatience`` if the other recording
+    /// continues; it is used again when it answers.
+    func waitForRoom() { Recording.waitForRoom(in: current, patience: Self.diskPatience) }
 
     /// Records an event of the channel in the catalogues.
     func noteEvent(_ kind: EventKind, _ text: String) {

@@ -251,9 +251,12 @@ package final class Recording: SceneRecording {
     /// they are missing.
     func miss(until time: ProgramInstant, because reason: String) { recorder.miss(until: time, because: reason) }
 
-    /// Blocks while the recorder's queue is more than half full, or holds more than half a second of media. Used by a
-    /// program that no clock paces.
-    func waitForRoom() { recorder.waitForRoom() }
+    /// Blocks while the queue of any recorder of `recordings` is more than half full, or holds more than half a second of
+    /// media. Used by a program that no clock paces. If the disk of one recording hangs for `patience`, the program
+    /// continues without it as long as another recording does.
+    static func waitForRoom(in recordings: [Recording], patience: Duration) {
+        Recorder.waitForRoom(in: recordings.map(\.recorder), patience: patience)
+    }
 
     /// Ends the recording: closes the open file, hands files over for upload and completes the catalogue. Then calls
     /// `completion`. Uploads can take long: see ``cancelUploads()``.

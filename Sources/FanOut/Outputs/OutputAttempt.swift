@@ -91,8 +91,10 @@ package protocol OutputTarget: Sendable {
     var awaitsCallers: Bool { get }
     /// The port or directory that the target occupies; nil if it occupies neither.
     var place: OutputPlace? { get }
-    /// The directory that the target occupies, if ``place`` can be one of several names of it; nil otherwise. If the
-    /// target has not opened the directory yet, this blocks on the disk for at most 3 s.
+    /// Whether ``place`` can be one of several names of a directory, so that ``realPlace`` must be compared, too.
+    var hasRealPlace: Bool { get }
+    /// The directory that the target occupies, if ``hasRealPlace`` is set; nil otherwise. If the target has not opened
+    /// the directory yet, this blocks on the disk for at most 3 s.
     var realPlace: OutputPlace? { get }
     /// Closes the resources that the target holds open for later attempts, such as a listening socket, because its
     /// output was removed. Connections of the present attempt stay open. Does not block.
@@ -117,22 +119,11 @@ package protocol OutputTarget: Sendable {
 extension OutputTarget {
     package var awaitsCallers: Bool { false }
     package var place: OutputPlace? { nil }
+    package var hasRealPlace: Bool { false }
     package var realPlace: OutputPlace? { nil }
     package func leave() {}
     package func redirected(to address: String) -> (any OutputTarget)? { nil }
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
-}
-
-extension OutputTarget {
-    /// Whether an output at `next` must wait for the removed output at this target. `hasStoppedListening` tells whether
-    /// the removed output has closed its listening socket.
-    func excludes(_ next: any OutputTarget, hasStoppedListening: Bool) -> Bool {
-        if let place, let wanted = next.place, place.excludes(wanted, hasStoppedListening: hasStoppedListening) {
-            return true
-        }
-        guard let realPlace, let wanted = next.realPlace else { return false }
-        return realPlace.excludes(wanted, hasStoppedListening: hasStoppedListening)
-    }
 }
 
 /// Why an output ends cleanly. Some protocols tell viewers the reason: an HLS playlist says whether more media follows.

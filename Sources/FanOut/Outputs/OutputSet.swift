@@ -67,12 +67,12 @@ package enum OutputSetError: Error, Sendable, Equatable, CustomStringConvertible
 /// A change of one output does not affect the others: while an output connects or ends, no other output waits for a
 /// lock, and the others continue to get all packets. Methods may be called on any thread and return at once.
 package final class OutputSet: Sendable {
-    private struct State {
+    struct State {
         var outputs: [OutputSupervisor] = []
         /// Removed outputs that have not ended yet, because they still send the rest of their queues.
         var leaving: [OutputSupervisor] = []
-        /// Outputs that must not start yet, because an output in `leaving` still uses their place, such as a port. See
-        /// ``OutputPlace``.
+        /// Outputs that must not start yet, because an output in `leaving` still uses their place, such as a port, or
+        /// because the disk has not answered yet whether it does. See ``OutputPlace``.
         var held: [OutputSupervisor] = []
         /// Keeps the ``OutputDefinition/registration`` of each output until the output has ended.
         var registrations: [ObjectIdentifier: any Sendable] = [:]
@@ -89,7 +89,9 @@ package final class OutputSet: Sendable {
     private let clock: any MonotonicClock
     private let timers: any OutputTimers
     private let logger: Logger
-    private let state = Mutex(State())
+    let state = Mutex(State())
+    /// The queue on which disks are asked which directories outputs need.
+    let asking = DispatchQueue(label: "relay.places", qos: .utility)
 
     /// Creates an empty set. An output gets its packets from `stream`. If it has a rendition, it gets them from that
     /// rendition's stream in `renditions`.
@@ -216,7 +218,7 @@ package final class OutputSet: Sendable {
     }
 
     /// Starts the outputs that need not wait any more.
-    private func startHeld() {
+    func startHeld() {
         state.withLock { state in
             guard !state.isOver else { return }
             let held = state.held
@@ -266,11 +268,6 @@ package final class OutputSet: Sendable {
     private func begin(_ output: OutputSupervisor, in state: inout State) {
         stream(of: output.rendition)?.add(output)
         start(output, in: &state)
-    }
-
-    private func start(_ output: OutputSupervisor, in state: inout State) {
-        let mustWait = state.leaving.contains { $0.delays(output) }
-        if mustWait { state.held.append(output) } else { output.start() }
     }
 
     /// The packet stream for outputs of this rendition; nil if there is no such rendition.

@@ -74,13 +74,25 @@ package final class OutputSupervisor: PacketConsumer {
 
     private var targets: [any OutputTarget] { [primary, backup].compactMap(\.self) }
 
-    /// Whether `next` must wait for this output, which was removed, because both need the same port or directory.
+    /// Whether `next` must wait for this output, which was removed, because both need the same port or directory
+    /// according to their addresses.
     func delays(_ next: OutputSupervisor) -> Bool {
-        let hasStopped = state.withLock { $0.whenNotListening != nil && $0.hasStoppedListening }
-        return targets.contains { target in
-            next.targets.contains { target.excludes($0, hasStoppedListening: hasStopped) }
-        }
+        delays(places: next.targets.compactMap(\.place), from: targets.compactMap(\.place))
     }
+
+    /// Whether an output at the places `next` must wait for this output, which was removed and is at the places `own`.
+    func delays(places next: [OutputPlace], from own: [OutputPlace]) -> Bool {
+        let hasStopped = state.withLock { $0.whenNotListening != nil && $0.hasStoppedListening }
+        return own.contains { place in next.contains { place.excludes($0, hasStoppedListening: hasStopped) } }
+    }
+
+    /// Whether this output and `next` can need the same directory although their addresses name two.
+    func canShareDirectory(with next: OutputSupervisor) -> Bool {
+        targets.contains(where: \.hasRealPlace) && next.targets.contains(where: \.hasRealPlace)
+    }
+
+    /// The directories that the output needs. Blocks on the disk for at most 3 s for each.
+    var realPlaces: [OutputPlace] { targets.compactMap(\.realPlace) }
 
     /// Closes the resources that the targets hold open for later attempts, because the output was removed. Calls
     /// `freed` on any thread when the listening socket is closed. ``finish(deadline:completion:)`` must follow.

@@ -25,6 +25,7 @@ package struct HLSTarget: OutputTarget {
     package var kind: OutputKindName { OutputKind.hls.name }
     package var displayAddress: String { location.description }
     package var place: OutputPlace? { OutputPlace("directory \(location.path)") }
+    package var hasRealPlace: Bool { true }
     package var realPlace: OutputPlace? { OutputPlace("directory \(directory.value)") }
 
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
