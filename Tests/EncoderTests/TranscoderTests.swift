@@ -271,4 +271,28 @@ import Testing
         try await eventually("all is over") { progress.isAt(.over) }
         #expect(sink.heartbeat.silence == nil)
     }
+
+    @Test("A source that can wait is read at most half a second ahead of a slow transcoder")
+    func lead() async throws {
+        let packets = try clip().packets
+        let first = try #require(packets.first { $0.track == .audio })
+        let (progress, copied, heartbeat) = (Progress(), Collector(), Heartbeat("file"))
+        let sink = TranscodingSink(
+            .audio, by: Slow(first.description, progress), copied: copied, coded: Collector(), canWait: true,
+            publisher: heartbeat, name: "test")
+        heartbeat.beat()
+        Thread {
+            for packet in packets { sink.publish(packet) }
+            sink.finish()
+            progress.stage.withLock { $0 = .over }
+        }.start()
+        try await eventually("the file waits") { heartbeat.silence == nil }
+        let newest = try #require(copied.packets.withLock { $0.last })
+        let lead = newest.programDts - first.programDts
+        #expect((.milliseconds(300) ... .milliseconds(500)).contains(lead), "\(lead)")
+        for _ in packets { progress.take.signal() }
+        progress.end.signal()
+        try await eventually("all is over") { progress.isAt(.over) }
+        #expect(copied.packets.withLock { $0.count } == packets.count { $0.track == .video })
+    }
 }

@@ -72,6 +72,7 @@ extension Passthrough {
                 at: location, loops: loops, needs: needs, opening: opening, clock: clock, logger: logger)
             opening.whenCancelled { source.stop() }
             let description = try source.open()
+            Self.noteRotation(of: description.stream, "\(location)", logger)
             if let self {
                 // The input is registered only if it was not closed while it was being opened.
                 let turn = airState.withLock { air in

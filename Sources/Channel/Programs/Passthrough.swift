@@ -132,7 +132,16 @@ final class Passthrough: ChannelProgram {
                 .configuration, .openInput("\(location)"),
                 saying: "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
         }
+        if configuration.copying != .audio { noteRotation(of: description.stream, "\(location)", logger) }
         return (source, description)
+    }
+
+    /// Logs that the video of `input` is rotated, if it is and its frames are copied.
+    static func noteRotation(of stream: StreamDescription, _ input: String, _ logger: Logger) {
+        guard stream.video?.displayMatrix != nil else { return }
+        logger.notice(
+            "the video is rotated: copied frames stay as they are coded, and recordings in MP4 say so to players",
+            metadata: ["input": "\(input)"])
     }
 
     /// Makes the monitor that measures the audio of a program that is passed through; nil if nothing is to be measured.

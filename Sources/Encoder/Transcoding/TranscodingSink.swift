@@ -5,7 +5,8 @@ package import Media
 internal import Synchronization
 
 /// Sends one track of an input through a transcoder on a queue of its own, and forwards all other packets unchanged.
-/// The forwarded packets do not wait for the transcoder, unless the source itself can wait.
+/// The forwarded packets do not wait for the transcoder, unless the source itself can wait: then no packet is published
+/// more than half a second ahead of the transcoder.
 ///
 /// Only one thread at a time may publish packets. The receiver of the output must interleave the tracks.
 package final class TranscodingSink: PacketSink {
@@ -22,14 +23,23 @@ package final class TranscodingSink: PacketSink {
 
     private struct State {
         var waiting = 0
+        /// Decoding time up to which the transcoder has worked, while packets are waiting.
+        var reached = ProgramInstant.distantPast
         var awaitsKeyframe = false
-        var isBlocked = false
+        /// Decoding time of the packet that the publishing thread holds back; nil if the thread is not blocked.
+        var held: ProgramInstant?
         var status = Status()
+
+        /// Whether a packet of this decoding time must wait because it is more than `lead` ahead of the transcoder.
+        func isAhead(_ time: ProgramInstant, by lead: Duration) -> Bool { waiting > 0 && time - reached > lead }
     }
 
     /// The maximum number of packets that wait for a transcoder that is slower than its input. It is enough for some
     /// seconds.
     private static let longestQueue = 200
+    /// How far a source that can wait is read ahead of the transcoder, in media time. The receiver's interleaver waits
+    /// for the transcoded track for longer than this and the encoder's delay together.
+    private static let longestLead = Duration.milliseconds(500)
 
     /// The transcoder; after `init` it is used on `queue` only.
     private let transcoder: Mutex<any TrackTranscoder>
@@ -44,8 +54,8 @@ package final class TranscodingSink: PacketSink {
     private let spaceAvailable = DispatchSemaphore(value: 0)
 
     /// Sends packets of `kind` to `transcoder`, whose output goes to `coded`, and all other packets to `copied`. If the
-    /// source `canWait`, the publishing thread is blocked while too many packets wait for the transcoder; `publisher`,
-    /// the heartbeat of that thread, is suspended in the meantime. `name` is the channel's name.
+    /// source `canWait`, the publishing thread is blocked while its packet is too far ahead of the transcoder;
+    /// `publisher`, the heartbeat of that thread, is suspended in the meantime. `name` is the channel's name.
     package init(
         _ kind: TrackKind, by transcoder: sending any TrackTranscoder, copied: any PacketSink, coded: any PacketSink,
         canWait: Bool, publisher: Heartbeat? = nil, name: String
@@ -60,14 +70,19 @@ package final class TranscodingSink: PacketSink {
     package var status: Status { state.withLock { $0.status } }
 
     package func publish(_ packet: EncodedPacket) {
+        if canWait { holdBack(packet) }
         guard packet.track == kind else { return copied.publish(packet) }
         guard admit(packet) else { return }
         queue.async { [self] in
             work { try $0.take(packet) }
             let wakes = state.withLock { state in
                 state.waiting -= 1
-                defer { if state.waiting < Self.longestQueue / 2 { state.isBlocked = false } }
-                return state.isBlocked && state.waiting < Self.longestQueue / 2
+                state.reached = packet.programDts
+                guard let held = state.held, state.waiting < Self.longestQueue / 2,
+                    !state.isAhead(held, by: Self.longestLead / 2)
+                else { return false }
+                state.held = nil
+                return true
             }
             if wakes { spaceAvailable.signal() }
         }
@@ -81,28 +96,38 @@ package final class TranscodingSink: PacketSink {
         copied.finish()
     }
 
-    /// Returns whether the packet will be transcoded. If too many packets are waiting, blocks a source that can wait.
-    /// For any other source, skips this packet and the following ones up to the next keyframe that finds space.
-    private func admit(_ packet: EncodedPacket) -> Bool {
+    /// Blocks while the packet is too far ahead of the transcoder, or too many packets wait for it. Without this, an
+    /// input that is read as fast as possible would run so far ahead that the receiver's interleaver takes the
+    /// transcoded track for one that has stopped.
+    private func holdBack(_ packet: EncodedPacket) {
         while true {
-            let isAdmitted: Bool? = state.withLock { state in
-                if state.waiting >= Self.longestQueue {
-                    state.isBlocked = canWait
-                    if canWait { return nil }
-                    state.awaitsKeyframe = true
-                }
-                if state.awaitsKeyframe, !packet.isKeyframe || state.waiting >= Self.longestQueue {
-                    state.status.skipped += 1
-                    return false
-                }
-                state.awaitsKeyframe = false
-                state.waiting += 1
-                return true
+            let isHeld = state.withLock { state in
+                let isHeld =
+                    state.waiting >= Self.longestQueue || state.isAhead(packet.programDts, by: Self.longestLead)
+                if isHeld { state.held = packet.programDts }
+                return isHeld
             }
-            if let isAdmitted { return isAdmitted }
+            guard isHeld else { return }
             publisher?.rest()
             spaceAvailable.wait()
             publisher?.beat()
+        }
+    }
+
+    /// Returns whether the packet will be transcoded. If too many packets are waiting, skips this packet and the
+    /// following ones up to the next keyframe that finds space. A source that can wait never has that many waiting.
+    private func admit(_ packet: EncodedPacket) -> Bool {
+        state.withLock { state in
+            let isFull = state.waiting >= Self.longestQueue
+            if isFull { state.awaitsKeyframe = true }
+            if state.awaitsKeyframe, isFull || !packet.isKeyframe {
+                state.status.skipped += 1
+                return false
+            }
+            state.awaitsKeyframe = false
+            if state.waiting == 0 { state.reached = packet.programDts }
+            state.waiting += 1
+            return true
         }
     }
 
