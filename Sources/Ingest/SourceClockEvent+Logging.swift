@@ -14,6 +14,8 @@ extension SourceClockEvent {
     private var line: (Logger.Level, String)? {
         switch self {
         case .placed(let buffer): (.info, "input is placed behind a buffer of \(buffer.inMilliseconds) ms")
+        case .stepped(let distance) where distance < .zero:
+            (.info, "input needs a smaller buffer, which moved by \(distance.inMilliseconds) ms")
         case .stepped(let distance):
             (.notice, "input came too late for its buffer, which moved by \(distance.inMilliseconds) ms")
         case .followed(let distance):

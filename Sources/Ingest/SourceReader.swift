@@ -123,6 +123,9 @@ final class SourceReader {
         }
     }
 
+    /// Whether all frames so far were skipped, because they are earlier than the requested first one.
+    var isBeforeStart: Bool { firstWanted != nil }
+
     /// Where delivery begins in the next part of the file, behind a change of the coding. If this part has ended before
     /// ``firstWanted``, the next part skips the frames that are still too early.
     var startBehindChange: StartPoint {

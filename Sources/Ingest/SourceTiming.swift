@@ -107,6 +107,22 @@ final class SourceTiming: SourceTimes {
         }
     }
 
+    /// Continues after a break, with a connection whose first packet has the timestamps `stamp` and arrived at `arrival`.
+    /// Returns false, and changes nothing, if the clock must be restarted instead. Called by the reading thread, before
+    /// the packet is recorded.
+    func reconnect(with stamp: SourceClock.Stamp, at arrival: MonotonicInstant) -> Bool {
+        state.withLock { state in
+            switch state.clock.reconnect(with: stamp, at: arrival) {
+            case .sameTimestamps: return true
+            case .otherTimestamps:
+                // The new frames can be due at another point within the program's frame intervals.
+                (state.newestFrames, state.isOffPhase) = ([], true)
+                return true
+            case .restart: return false
+            }
+        }
+    }
+
     /// Declares the timestamps of a track that was not known before. Called by the reading thread.
     func declare(_ track: TrackKind, _ timeBase: TimeBase, bits: Int?) {
         state.withLock { $0.clock.declare(track, timeBase, bits: bits) }

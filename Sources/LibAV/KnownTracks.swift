@@ -11,6 +11,8 @@ internal import Media
 package struct KnownTracks: Sendable {
     /// How much of an input with known tracks is probed, in microseconds of media.
     private static let briefProbe: Int64 = 500_000
+    /// The number of frames from which the frame rate is measured, so that another sender's rate is noticed.
+    private static let briefFrames: Int32 = 3
 
     private let streams: [StreamInfo]
     /// The indices of the best video and audio stream; nil for a kind without a stream.
@@ -49,9 +51,12 @@ package struct KnownTracks: Sendable {
         let codec: UInt32
     }
 
-    /// Makes libavformat probe only ``briefProbe`` of the input.
+    /// Makes libavformat probe only until it knows the properties of the tracks and has seen ``briefFrames``, and at most
+    /// ``briefProbe`` of the input. It does not look for further tracks.
     func shortenProbe(of context: UnsafeMutablePointer<AVFormatContext>) {
         context.pointee.max_analyze_duration = Self.briefProbe
+        context.pointee.ctx_flags &= ~AVFMTCTX_NOHEADER
+        context.pointee.fps_probe_size = Self.briefFrames
     }
 
     /// Adds to the streams of `context` the known properties that the brief probing did not find out. The known frame

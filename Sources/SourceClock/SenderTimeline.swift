@@ -74,8 +74,25 @@ struct SenderTimeline: Sendable {
         var leap: (distance: Duration, arrival: MonotonicInstant)?
         /// Where the track continues if its last leap was a wrong timestamp.
         var line: LeftLine?
+        /// The time of the last packet without a shift; nil before the first packet.
+        var raw: Timestamp?
+        /// Whether the track lost its shift since its last packet, because the other track returned to its line.
+        var isTakenBack = false
         /// Whether only one packet has come since the start or a restart.
         var isSingle = false
+        /// Whether the next packet is the first one after ``reconnect()``, so that the track keeps its shift.
+        var isResumed = false
+
+        /// The time of a packet that arrives at `arrival` with the usual delay; nil if no delay is known.
+        func usualTime(at arrival: MonotonicInstant) -> Timestamp? {
+            delays.isEmpty ? nil : arrival.time(delayedBy: delays.sorted()[delays.count / 2])
+        }
+
+        /// Whether the timestamp of a packet continues that of the packet before it; `raw` is its time without a shift.
+        func continues(at raw: Timestamp) -> Bool {
+            guard let last = self.raw else { return false }
+            return (raw - last - duration).magnitude <= SenderTimeline.early / 2
+        }
 
         /// For packets that state no duration: sets the duration to `step`, the difference between the last two
         /// decoding times. With a duration of 0, the timeline would lose one frame's time at each closed jump. One
@@ -143,9 +160,30 @@ struct SenderTimeline: Sendable {
         pending = nil
         for track in tracks.tracks {
             tracks[track]?.last = nil
+            tracks[track]?.isResumed = false
             tracks[track]?.delays = []
             tracks[track]?.line = nil
             tracks[track]?.stamps.forget()
+        }
+    }
+
+    /// Prepares for a sender that restarts with unrelated timestamps after a short break: its first packet, of the track
+    /// `kind`, arrives at `arrival` and gets the usual delay of that track.
+    mutating func restart(with kind: TrackKind, at arrival: MonotonicInstant) {
+        let usual = tracks[kind].flatMap { $0.usualTime(at: arrival) }
+        restart()
+        if let usual, let last = resume?.time { resume = (max(last, usual), arrival) }
+    }
+
+    /// Prepares for a sender that continues its timestamps on another connection. The sender may repeat packets, so the
+    /// first timestamp of each track may be smaller than the last one before.
+    mutating func reconnect() {
+        pending = nil
+        for track in tracks.tracks where tracks[track]?.last != nil {
+            tracks[track]?.isResumed = true
+            tracks[track]?.last = nil
+            tracks[track]?.line = nil
+            tracks[track]?.leap = nil
         }
     }
 
@@ -162,6 +200,13 @@ struct SenderTimeline: Sendable {
         return (time - last - track.duration).magnitude < Self.jump
     }
 
+    /// Whether `stamp` is a timestamp that its track may have had before: at most `length` before the last one. Changes
+    /// no state.
+    func repeats(_ stamp: SourceClock.Stamp, within length: Duration) -> Bool {
+        guard let last = tracks[stamp.track]?.last, let time = peek(stamp) else { return false }
+        return (.zero...length).contains(last - time)
+    }
+
     /// Finds the position of a packet on the timeline; nil if the packet's timestamps are impossible, or if its track
     /// was not declared. `floor` is the smallest delay to expect; nil if unknown. `arrival` is nil for a source that
     /// can wait, like a file. `isCollecting` is true while the source may still send its burst at the start.
@@ -171,7 +216,8 @@ struct SenderTimeline: Sendable {
         let kind = stamp.track
         guard var track = tracks[kind] else { return nil }
         let isFirst = track.last == nil
-        if isFirst { join(&track, kind) }
+        if isFirst, !track.isResumed { join(&track, kind) }
+        track.isResumed = false
         guard let raw = track.stamps.unwrap(stamp.dts),
             let shown = stamp.pts == stamp.dts ? raw : track.stamps.beside(stamp.pts)
         else { return nil }
@@ -185,6 +231,7 @@ struct SenderTimeline: Sendable {
             chooseShift(&place, raw: raw, &track, kind, expected: last + track.duration, arrival, floor, isCollecting)
             place.decode = raw + track.shift
         }
+        if track.isTakenBack { (track.isTakenBack, place.course) = (false, .returns) }
         // If one of the first two timestamps is wrong, so is the step between them.
         let limit = track.isSingle ? Self.early : Self.jump
         track.isSingle = isFirst
@@ -195,6 +242,7 @@ struct SenderTimeline: Sendable {
             track.noteStep(place.decode - last, below: limit)
         }
         track.last = max(track.last ?? place.decode, place.decode)
+        track.raw = raw
         if let arrival {
             if track.delays.isEmpty || arrival - track.arrival > Self.together {
                 track.delays = track.delays.suffix(Self.delaysKept - 1) + [arrival.delay(of: place.decode)]
@@ -214,6 +262,7 @@ struct SenderTimeline: Sendable {
         if let line = track.line, line.fits(raw, leap: leap) {
             return takeBack(to: line, &place, &track, kind)
         }
+        let agrees = track.line != nil && track.continues(at: raw)
         track.line = track.line?.passed
         place.course = track.line == nil ? .steady : .undecided
         let (former, duration) = (track.shift, track.duration)
@@ -238,7 +287,11 @@ struct SenderTimeline: Sendable {
         } else if leap > Self.jump {
             track.leap = (leap, arrival ?? .distantPast)
         }
-        if jumps || place.isMoved || leap.magnitude > Self.early / 2 {
+        if agrees, !jumps, !place.isMoved {
+            // Timestamps that fell by less than a jump are below the track's last decoding time for several packets.
+            // They leapt only once. If they are right after all, the track continues from them.
+            if track.line == nil { track.last = nil }
+        } else if jumps || place.isMoved || leap.magnitude > Self.early / 2 {
             track.line = LeftLine(shift: former, expected: next, duration: duration)
             place.course = .leaps
         }
@@ -258,6 +311,7 @@ struct SenderTimeline: Sendable {
             tracks[kind.other]?.last = other.last.map { $0 + distance }
             tracks[kind.other]?.delays = []
             tracks[kind.other]?.line = nil
+            tracks[kind.other]?.isTakenBack = true
         }
         (track.shift, track.last, track.leap, track.line) = (line.shift, nil, nil, nil)
     }
@@ -350,12 +404,7 @@ struct SenderTimeline: Sendable {
         _ time: Timestamp, _ track: inout Track, _ kind: TrackKind, _ expected: Timestamp, _ arrival: MonotonicInstant?
     ) {
         var goal = expected
-        let delays = track.delays.sorted()
-        if let arrival, !delays.isEmpty, case let usual = arrival.time(delayedBy: delays[delays.count / 2]),
-            usual - expected > longestGap
-        {
-            goal = usual
-        }
+        if let usual = arrival.flatMap({ track.usualTime(at: $0) }), usual - expected > longestGap { goal = usual }
         track.shift += goal - time
         (track.leap, track.delays) = (nil, [])
         if let pending, pending.track != kind, (arrival ?? .distantPast) - pending.arrival <= Self.followWithin {

@@ -5,7 +5,7 @@ package import Media
 extension SourceClock {
     /// After a long silence, a packet whose delay is below the floor by more than this comes from another
     /// sender.
-    private static let near = Duration.milliseconds(100)
+    static let near = Duration.milliseconds(100)
     private static let forgottenAfter = Duration.seconds(60)
     /// The maximum number of packets that a demuxer holds back until later packets arrive.
     private static let mostHeldBack = 6
@@ -76,7 +76,8 @@ extension SourceClock {
         return events
     }
 
-    private var lostAfter: Duration { max(.seconds(10), settings.patience * 2) }
+    /// After a silence that is longer than this, the source counts as lost.
+    var lostAfter: Duration { max(.seconds(10), settings.patience * 2) }
 
     /// After a long silence, restarts the clock if the first new packet does not fit the mapping, because then this
     /// packet comes from another sender. After more than a minute of silence, restarts the clock in any case.
@@ -140,6 +141,7 @@ extension SourceClock {
         status.ratePPM = -maps[0].floor.rate * 1e6
         guard isPlaced else { return collect(arrived, started ?? arrived, &events) }
         slew(to: arrived, &events)
+        if isOnTrial(at: arrived, &events) { return }
         if delays[track]?.isJoining == true { return join(track, arrived, &events) }
         judge(track, delay + decoding, arrived, &events)
     }

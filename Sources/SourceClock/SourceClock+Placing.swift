@@ -151,11 +151,30 @@ extension SourceClock {
             moment - lookedAtBuffer > .seconds(10)
         else { return }
         lookedAtBuffer = moment
+        for index in maps.indices {
+            let least = leastBuffer(on: index, at: moment)
+            maps[index].leastBuffer = min(maps[index].leastBuffer, least ?? maps[index].leastBuffer)
+        }
         let spare = spareBuffer(at: moment, within: TrackDelays.memory)
         guard seat == nil else { return share(maps[0].buffer - max(.zero, spare)) }
         guard spare > .zero else { return }
         for index in maps.indices { maps[index].buffer -= spare }
         status.bufferMilliseconds = maps[0].buffer.milliseconds
+    }
+
+    /// The minimum buffer of the mapping `index` by the usual delays of the last five minutes; nil if one of its tracks
+    /// had no packet. The first minimum is measured within a second, in which timestamps may be wrong. The medians are
+    /// not affected if the floor was wrong for less than half of the time.
+    private func leastBuffer(on index: Int, at moment: MonotonicInstant) -> Duration? {
+        var least = settings.latency
+        for track in delays.tracks where self.index(of: track) == index {
+            let recent = heights(of: track, on: index, at: moment, within: TrackDelays.memory)
+            guard !recent.isEmpty else { return nil }
+            let middle = recent.count / 2
+            let (low, high) = (recent.map(\.least).sorted()[middle], recent.map(\.greatest).sorted()[middle])
+            least = max(least, need(of: TrackDelays.Extremes(least: low, greatest: high, bundle: high)))
+        }
+        return least
     }
 
     /// The largest buffer that the clock chooses by itself. It is always larger than the configured
@@ -194,15 +213,20 @@ extension SourceClock {
     /// By how much the largest delay of the last `time` exceeded the floor; for the tracks of the mapping
     /// `index`.
     private func worstDelay(on index: Int, at moment: MonotonicInstant, within time: Duration) -> Duration {
-        let now = floor(of: maps[index], at: moment)
-        var worst = Duration.zero
-        for track in delays.tracks where self.index(of: track) == index {
-            for piece in delays[track]?.pieces ?? [] where moment - piece.at <= time {
-                let growth = maps[index].floor.rate * Double((moment - piece.at).inNanoseconds)
-                let floor = now - .nanoseconds(Int64(growth))
-                worst = max(worst, piece.greatest - floor)
-            }
+        let tracks = delays.tracks.filter { self.index(of: $0) == index }
+        let found = tracks.flatMap { heights(of: $0, on: index, at: moment, within: time).map(\.greatest) }
+        return max(.zero, found.max() ?? .zero)
+    }
+
+    /// By how much the smallest and the largest delays of the pieces of the last `time` exceeded the floor of the
+    /// mapping `index`; for the track `track`.
+    private func heights(
+        of track: TrackKind, on index: Int, at moment: MonotonicInstant, within time: Duration
+    ) -> [(least: Duration, greatest: Duration)] {
+        let (now, rate) = (floor(of: maps[index], at: moment), maps[index].floor.rate)
+        return (delays[track]?.pieces ?? []).lazy.filter { moment - $0.at <= time }.map { piece in
+            let floor = now - .nanoseconds(Int64(rate * Double((moment - piece.at).inNanoseconds)))
+            return (piece.least - floor, piece.greatest - floor)
         }
-        return worst
     }
 }

@@ -103,6 +103,8 @@ package struct SourceClock: Sendable {
     var placed = MonotonicInstant.distantPast
     /// By how much the buffers were enlarged for packets that arrived with little time left, since the last step.
     var reserved = Duration.zero
+    /// The time after a reconnection in which packets are not judged like others; nil outside of that time.
+    var trial: ReconnectionTrial?
 
     /// Creates a clock for a source with these tracks. `tracks` has the time base of each track and, if its timestamps
     /// wrap, the number of their bits (33 in MPEG-TS, 32 in RTMP and FLV). The source takes part in the common buffer
@@ -184,6 +186,7 @@ package struct SourceClock: Sendable {
         started = nil
         lateArrivals = []
         isPlaced = false
+        trial = nil
         seat?.need(nil)
     }
 

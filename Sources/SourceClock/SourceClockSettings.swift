@@ -55,6 +55,9 @@ package struct SourceClockSettings: Sendable, Hashable {
     /// If the smallest delay changes by a step of more than this, the network path has changed. A smaller change counts
     /// as drift of the sender's clock.
     var pathStep: Duration = .milliseconds(15)
+    /// How much media the input may at most deliver again after it was opened again, such as the last segments of a
+    /// playlist.
+    package var repeats = Duration.zero
     /// Whether the clock shortens the buffer by the part that was not needed for 5 minutes, and in one step if a part
     /// that is longer than ``SourceClock/mostBuffer`` was not needed for half a minute.
     var shrinks = true
@@ -110,6 +113,7 @@ extension SourceClockSettings {
             patience: max(target * 2 + .seconds(1), longestWait))
         settings.bucket = target * 2
         settings.pathStep = target / 4
+        settings.repeats = target * 4
         settings.shrinks = false
         settings.decodingLead = .seconds(1)
         return settings

@@ -19,6 +19,9 @@ struct DecodingLaneTests {
         let decoder: TrackDecoder
         private(set) var isFinished = false
         private(set) var sent: [Int64?] = []
+        private(set) var skipped: Timestamp?
+
+        func skip(upTo time: Timestamp) { skipped = time }
 
         init(_ stream: StreamInfo, works: Bool, monitor: SourceMonitor) {
             let inner = Inner()
@@ -213,6 +216,27 @@ struct DecodingLaneTests {
         for packet in all { lane.append(packet) }
         #expect(drain(lane) == [])
         #expect(made.map(\.sent.count) == [30, 20] && made.first?.isFinished == true)
+    }
+
+    @Test(
+        "Video that a second connection repeats is decoded and not shown, and repeated audio is dropped",
+        arguments: [(TrackKind.video, 20), (.audio, 15)])
+    func repeats(kind: TrackKind, sent: Int) throws {
+        place()
+        var made: [ScriptedTrack] = []
+        let lane = DecodingLane(kind, timing: timing, monitor: monitor, name: "in") { (coding) throws(AVFailure) in
+            let track = ScriptedTrack(try coding.stream(subject: "in"), works: true, monitor: self.monitor)
+            made.append(track)
+            return track
+        }
+        let stream = try stream(kind)
+        for packet in try packets(30, of: stream) { lane.append(packet) }
+        lane.interrupt()
+        lane.resume(mayRepeat: true)
+        for packet in try packets(20, from: 25, of: stream) { lane.append(packet) }
+        #expect(drain(lane) == [])
+        #expect(made.map(\.sent.count) == [30, sent] && made.first?.isFinished == true)
+        #expect(made.map(\.skipped) == [nil, Timestamp(nanoseconds: 29 * 40_000_000)])
     }
 
     @Test("While a reopened source's decoding is suspended, only the newest packets within the time limit are kept")

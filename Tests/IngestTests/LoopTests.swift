@@ -84,6 +84,52 @@ struct LoopTests {
         #expect(onset(Array(sink.taken.audio[96_000..<144_000]), threshold: 0.01) == 24_001)
     }
 
+    /// Returns a transport stream whose coding changes in its middle, and the same one without any audio or video.
+    private func changingFiles() throws -> (whole: Data, empty: Data) {
+        var (whole, empty) = (Data(), Data())
+        for codecs in [["libx264", "aac"], ["mpeg2video", "mp2"]] {
+            let clip = try Clip(
+                "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", "sine=1000:d=1:r=48000",
+                "-c:v", codecs[0], "-pix_fmt", "yuv420p", "-c:a", codecs[1], suffix: ".ts")
+            let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+            let packets = stride(from: 0, to: bytes.count - 187, by: 188).map { bytes[$0..<$0 + 188] }
+            // The PIDs of ffmpeg's program association, service description and program map.
+            let tables = packets.filter { packet in
+                let head = Array(packet.prefix(3))
+                return [0, 17, 0x1000].contains(Int(head[1] & 0x1F) << 8 | Int(head[2]))
+            }
+            whole.append(contentsOf: bytes)
+            for _ in 0..<20 { tables.forEach { empty.append(contentsOf: $0) } }
+        }
+        return (whole, empty)
+    }
+
+    // A round without frames was followed by the next one at once: the file was opened some hundred times a second.
+    @Test("A looped file that is replaced by one without frames is opened again after pauses, until it has frames")
+    func withoutFrames() throws {
+        let (whole, empty) = try changingFiles()
+        let file = URL(fileURLWithPath: NSTemporaryDirectory() + "relay-loop-\(UUID().uuidString).ts")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try whole.write(to: file, options: .atomic)
+        let log = CollectedLog(from: .notice)
+        let source = try SourceOpener.open(
+            InputLocation(file.path), options: IngestOptions(loop: true), logger: log.logger)
+        let sink = CollectingSink()
+        source.start(into: sink, video: source.description.video, audio: .program)
+        defer { source.stop() }
+        try eventually("the file is played") { sink.taken.frames.count > 100 }
+        try empty.write(to: file, options: .atomic)
+        try eventually("the operator is told") { !log.lines(containing: "not a single frame").isEmpty }
+        let (reopens, frames) = (source.status.reopens, sink.taken.frames.count)
+        // Each attempt opens the file twice: at its start, and where its coding changes.
+        try eventually("the second and the third attempt") { source.status.reopens >= reopens + 4 }
+        #expect((1...4).contains(log.lines(containing: "not a single frame").count), "\(log.lines)")
+        #expect(log.lines(containing: "delay_s=2").count == 1, "\(log.lines)")
+        try whole.write(to: file, options: .atomic)
+        try eventually("the file is played again") { sink.taken.frames.count > frames }
+        #expect(source.status.state == .running)
+    }
+
     @Test("A looped input that cannot be rewound is opened again and continues where it ended")
     func reopened() throws {
         let clip = try Clip(

@@ -265,7 +265,7 @@ struct SourceDecoderTests {
     func notDelivered() throws {
         inbox.interrupt()
         #expect(inbox.takeAll().count == 1)
-        inbox.restart()
+        inbox.put(.opening(LiveOpening(tracks: .any)))
         inbox.interrupt()
         inbox.markDelivered()
         let isOver = Atomic(false)

@@ -41,14 +41,14 @@ struct WrongTimestampTests {
     }
 
     /// By how much the largest value of `values` exceeds the value of `others` of the same time.
-    private func excess(_ values: [Double?], over others: [Double?]) -> Double {
+    private func excess(_ values: some Sequence<Double?>, over others: some Sequence<Double?>) -> Double {
         zip(values, others).compactMap { pair in pair.0.flatMap { value in pair.1.map { value - $0 } } }.max() ?? 0
     }
 
-    // A wrong timestamp leaves fewer delays from which to create the mapping. With Wi-Fi, whose delays vary by some
+    // Wrong timestamps leave fewer delays from which to create the mapping. With Wi-Fi, whose delays vary by some
     // 10 ms, the buffer is then a little different. A wrong delay that counts lengthens the buffer by 70 to 230 ms.
     @Test(
-        "One timestamp that is wrong by 0.1 to 2 s does not lengthen the buffer",
+        "One to four timestamps in a row that are wrong by 0.1 to 2 s do not lengthen the buffer",
         arguments: TrackKind.timed, transports)
     func buffer(track: TrackKind, settings: SourceClockSettings) {
         var random = SeededRandom("wrong timestamp \(track) \(settings.latency) \(settings.arrivals)")
@@ -61,16 +61,37 @@ struct WrongTimestampTests {
             let seed = random.next()
             let right = trace(model, settings, seed)
             let first = Int64(seconds * (track == .video ? 25 : 46.875))
-            for size in [-1990, -700, -240, -150, -100, 100, 150, 240, 700, 1990] as [Int64] {
-                model.outlier = .init(track: track, first: first, by: .milliseconds(size))
-                let wrong = trace(model, settings, seed)
-                let comment = Comment("\(size) ms at packet \(first), seed \(seed): \(model)")
-                #expect(excess(wrong.buffer, over: right.buffer) < 25, comment)
-                #expect(excess(wrong.latency, over: right.latency) < 25, comment)
-                #expect(wrong.status.steps <= right.status.steps, comment)
-                #expect(wrong.status.pathChanges <= right.status.pathChanges, comment)
+            for size in [-1990, -700, -240, -200, -150, -100, 100, 150, 240, 700, 1990] as [Int64] {
+                for count in [1, random.pick([2, 3, 4])] as [Int64] {
+                    model.outlier = .init(track: track, first: first, count: count, by: .milliseconds(size))
+                    let wrong = trace(model, settings, seed)
+                    let comment = Comment("\(size) ms at \(count) packets from \(first), seed \(seed): \(model)")
+                    #expect(excess(wrong.buffer, over: right.buffer) < 25, comment)
+                    #expect(excess(wrong.latency, over: right.latency) < 25, comment)
+                    #expect(wrong.status.steps <= right.status.steps, comment)
+                    #expect(wrong.status.pathChanges <= right.status.pathChanges, comment)
+                }
             }
         }
+    }
+
+    @Test(
+        "A buffer that wrong timestamps of the first second lengthened is shortened after five minutes, without a step",
+        arguments: [3, 20] as [Int64])
+    func longerBuffer(count: Int64) {
+        var model = SenderModel()
+        (model.duration, model.jitter) = (.seconds(420), .gauss(milliseconds: 5))
+        var random = SeededRandom("longer buffer \(count)")
+        let seed = random.next()
+        let right = trace(model, .rtmp, seed)
+        model.outlier = .init(track: .video, first: 0, count: count, by: .milliseconds(200))
+        let wrong = trace(model, .rtmp, seed)
+        #expect(excess(wrong.buffer, over: right.buffer) > 150, "the buffer was longer")
+        #expect(excess(wrong.buffer.suffix(5 * 60), over: right.buffer.suffix(5 * 60)) < 10)
+        // The latency follows by up to 150 ppm, which is 9 ms in a minute.
+        let later = zip(wrong.latency, right.latency).map { ($0 ?? 0) - ($1 ?? 0) }
+        #expect(later[5 * 415] < later[5 * 325] - 5 || later[5 * 415] < 10, "\(later[5 * 325]), \(later[5 * 415])")
+        #expect(wrong.status.steps == right.status.steps)
     }
 
     @Test(

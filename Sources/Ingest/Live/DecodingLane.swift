@@ -12,12 +12,28 @@ protocol LiveTrack: AnyObject {
     var isFinished: Bool { get }
     /// Decodes a frame, or a run of audio samples, and delivers it.
     func step(inputEnded: Bool) -> TrackDecoder.Progress
+    /// Makes the track decode what is presented up to `time`, but not deliver it.
+    func skip(upTo time: Timestamp)
+}
+
+extension LiveTrack {
+    func skip(upTo time: Timestamp) {}
 }
 
 extension LiveAudioTrack: LiveTrack {}
 
 extension VideoTrack: LiveTrack {
-    func step(inputEnded: Bool) -> TrackDecoder.Progress { step(inputEnded: inputEnded, place: { ($0, nil) }) }
+    /// The distance of two times that are the same although both were rounded to milliseconds.
+    private static let rounding = Duration.milliseconds(2)
+
+    func step(inputEnded: Bool) -> TrackDecoder.Progress {
+        step(inputEnded: inputEnded) { pts in
+            guard let pts, let skipped else { return (pts, nil) }
+            return (Timestamp(pts, in: decoder.stream.timeBase) > skipped + Self.rounding ? pts : nil, nil)
+        }
+    }
+
+    func skip(upTo time: Timestamp) { skipped = time }
 }
 
 /// Decodes one track of a live source, with one decoder for each codec configuration: when the codec configuration of
@@ -44,10 +60,18 @@ final class DecodingLane {
     private let monitor: SourceMonitor
     private let name: String
     private let make: Maker
-    private var current: (coding: LiveCoding, track: any LiveTrack)?
-    /// Packets that are not in the queue of the current decoder yet. If the first of them has another codec
-    /// configuration, they wait for the next decoder.
-    private var waiting = Deque<LivePacket>()
+    /// The current decoder, and the number of the connection whose packets it decodes.
+    private var current: (coding: LiveCoding, connection: Int, track: any LiveTrack)?
+    /// Packets that are not in the queue of the current decoder yet, each with the number of its connection. If the
+    /// first of them has another codec configuration or came on another connection, they wait for the next decoder.
+    private var waiting = Deque<(packet: LivePacket, connection: Int)>()
+    /// The number of the connection that delivers packets now: how often the input continued after an interruption.
+    private var connection = 0
+    /// The presentation time of the latest packet.
+    private var latest: Timestamp?
+    /// Up to this presentation time, the packets of the present connection repeat those of the connection before; nil
+    /// if they do not.
+    private var repeated: Timestamp?
     private var isInterrupted = false
     /// Whether making a decoder has failed, or a decoder lacked a library, since a decoder last delivered a frame or
     /// audio, or since the last restart.
@@ -76,14 +100,24 @@ final class DecodingLane {
     /// Bytes in the queue of the current decoder.
     var bytes: Int { current?.track.decoder.queue.bytes ?? 0 }
 
-    /// Queues the next packet of the track.
-    func append(_ packet: LivePacket) { waiting.append(packet) }
+    /// Queues the next packet of the track. Drops audio that another connection has already delivered. Video that was
+    /// delivered before is decoded again, because the frames behind it refer to it, but not shown.
+    func append(_ packet: LivePacket) {
+        if kind == .audio, let repeated, packet.time <= repeated { return }
+        latest = max(latest ?? packet.time, packet.time)
+        waiting.append((packet, connection))
+    }
 
     /// Records that the sender has disconnected, so that the decoder is drained.
     func interrupt() { isInterrupted = true }
 
-    /// Records that the input continues after ``interrupt()``, coded in another way: its packets need another decoder.
-    func resume() { isInterrupted = false }
+    /// Records that the input continues after ``interrupt()``, coded in another way or on another connection: its packets
+    /// need another decoder. If the new connection `mayRepeat` packets, what was shown is not shown again.
+    func resume(mayRepeat: Bool = false) {
+        isInterrupted = false
+        connection += 1
+        repeated = mayRepeat ? latest : nil
+    }
 
     /// Releases the decoder if the sender has disconnected and all of its packets are decoded. A decoder can hold much
     /// memory, and the next sender might come only after a long time.
@@ -94,6 +128,7 @@ final class DecodingLane {
     func restart(timeLimit: Duration) {
         current = nil
         waiting.removeAll()
+        (latest, repeated) = (nil, nil)
         (isInterrupted, isUndecodable, isFullLogged) = (false, false, false)
         self.timeLimit = timeLimit
     }
@@ -102,8 +137,8 @@ final class DecodingLane {
     /// queue's limits apply nevertheless.
     func step(now: MonotonicInstant, isHeld: Bool = false) -> Progress {
         if let failure = fill(at: now) { return .failed(failure, isInVain: true) }
-        guard !isHeld, let (_, track) = current, !track.isFinished else { return .idle }
-        let isEnding = isInterrupted || !waiting.isEmpty
+        guard !isHeld, let (_, number, track) = current, !track.isFinished else { return .idle }
+        let isEnding = isInterrupted || !waiting.isEmpty || number != connection
         if let next = track.decoder.queue.firstTime {
             guard timing.isPlaced, timing.isTimeToDecode(next, of: kind, now: now) else { return .idle }
         } else if !isEnding {
@@ -123,8 +158,8 @@ final class DecodingLane {
     /// current decoder is drained. Returns the failure if a decoder cannot be made, or if a packet cannot be prepared
     /// for the decoder.
     private func fill(at now: MonotonicInstant) -> AVFailure? {
-        while let next = waiting.first {
-            if let (coding, track) = current, coding.isSame(as: next.coding) {
+        while let (next, number) = waiting.first {
+            if let (coding, own, track) = current, own == number, coding.isSame(as: next.coding) {
                 waiting.removeFirst()
                 if let failure = queue(next, for: track, at: now) { return failure }
             } else if current == nil || current?.track.isFinished == true {
@@ -133,7 +168,8 @@ final class DecodingLane {
                     continue
                 }
                 do throws(AVFailure) {
-                    current = (next.coding, try track(of: next.coding))
+                    current = (next.coding, number, try track(of: next.coding))
+                    if number == connection, let repeated { current?.track.skip(upTo: repeated) }
                 } catch {
                     waiting.removeFirst()
                     current = nil
@@ -196,7 +232,7 @@ final class DecodingLane {
     /// Replaces a broken decoder by a new one, which gets the packets that are still queued. If the broken decoder
     /// needs a library that is not installed, only releases it.
     private func replace(after failure: AVFailure) -> Progress {
-        guard let (coding, old) = current else { return .idle }
+        guard let (coding, number, old) = current else { return .idle }
         if failure.isMissingLibrary {
             current = nil
             tell(failure)
@@ -207,7 +243,8 @@ final class DecodingLane {
         do throws(AVFailure) {
             let new = try track(of: coding)
             new.decoder.takeOver(from: old.decoder, beginsAnywhere: kind == .audio || coding.beginsAnywhere)
-            current = (coding, new)
+            if number == connection, let repeated { new.skip(upTo: repeated) }
+            current = (coding, number, new)
         } catch {
             current = nil
             tell(error)

@@ -49,7 +49,8 @@ final class LiveInput: LiveFeed {
     private func run(_ inbox: PacketInbox, _ wanted: Set<TrackKind>) {
         let loop = ReopenLoop(location.description, monitor: monitor, clock: clock)
         var part: Part?
-        loop.run(lasts: { _ in true }, pausing: { _ = leave(&part, inbox) }) {
+        // After a pause the input does not continue with the next packet.
+        loop.run(lasts: { _ in true }, pausing: { part?.isAtNewCoding = false }) {
             play(in: loop, after: &part, into: inbox, wanted)
         }
         inbox.end(failure: nil)
@@ -59,19 +60,33 @@ final class LiveInput: LiveFeed {
     private struct Part {
         let stamps: [TrackKind: TrackStamps]
         let settings: SourceClockSettings
+        /// Whether the part ended where the coding changes, so that the next part begins with the next packet.
+        var isAtNewCoding = false
 
         func continues(_ other: Part) -> Bool {
-            settings == other.settings && stamps.count == other.stamps.count
+            // If the input was opened between two keyframes, it does not know how many frames are reordered. The clock
+            // then keeps the time for decoding.
+            var settings = settings
+            settings.decoding = max(settings.decoding, other.settings.decoding)
+            return settings == other.settings && stamps.count == other.stamps.count
                 && stamps.allSatisfy { track, stamps in other.stamps[track].map { $0 == stamps } ?? false }
         }
     }
 
-    /// Opens the input and reads it to its end. Then blocks until all of its packets are decoded, and closes the input,
-    /// because its address must be free before it can be opened again.
-    ///
-    /// If the input ends only because it is coded in another way from there on, it is opened again at once, while its
-    /// last packets are still waiting to be decoded. So nothing is missing at the change. Between the two parts, `part`
-    /// describes the first one; otherwise it is nil.
+    /// How a part of an input begins.
+    private enum Beginning {
+        /// The clock is in its first state, because no packet is waiting to be decoded.
+        case restarted
+        /// The part continues at once, coded in another way, while the last packets before it are still decoded.
+        case behindChange
+        /// The first packet shows whether the part continues the one before, whose last packets are still decoded.
+        case behindBreak
+    }
+
+    /// Opens the input, reads it to its end, and closes it, because its address must be free before it can be opened
+    /// again. The last packets may still be waiting to be decoded. Then nothing is missing if the input is soon open
+    /// again, or if it ended only because it is coded in another way from there on. Between two parts, `part` describes
+    /// the first one.
     private func play(
         in loop: ReopenLoop, after part: inout Part?, into inbox: PacketInbox, _ wanted: Set<TrackKind>
     ) -> IngestError? {
@@ -79,42 +94,41 @@ final class LiveInput: LiveFeed {
         do throws(IngestError) {
             input = try opening.open(in: loop)
         } catch {
-            return leave(&part, inbox) ?? takeRefusal() ?? error
+            part?.isAtNewCoding = false
+            return error
         }
         let new = Part(
             stamps: input.stamps.filter { wanted.contains($0.key) },
             settings: input.clockSettings(latency: location.latency))
-        let continues = part.map { new.continues($0) } ?? false
-        if !continues { _ = leave(&part, inbox) }
-        part = nil
-        if !loop.isFirst, !continues { inbox.timing.restart(new.stamps, as: new.settings) }
+        let beginning = beginning(of: new, after: part, isFirst: loop.isFirst, inbox)
         var failure: IngestError?
         do throws(IngestError) {
-            try read(input, continues: continues, into: inbox, wanted)
+            try read(input, beginning, settings: new.settings, into: inbox, wanted)
         } catch {
             failure = error
         }
         inbox.interrupt()
-        if failure == nil, !isRefused {
-            monitor.keepConnection(of: input.demuxer)
-            if monitor.isAtNewCoding {
-                part = new
-                return nil
-            }
+        // The packets of a device can be in its own memory, which it takes back when it is closed.
+        if SourceClockSettings.isDevice(formatName: input.demuxer.formatName) {
+            inbox.waitUntilDelivered()
+        } else {
+            inbox.waitUntilTaken()
         }
-        inbox.waitUntilDelivered()
         failure = takeRefusal() ?? failure
         monitor.keepConnection(of: input.demuxer, after: failure)
+        part = new
+        part?.isAtNewCoding = failure == nil && monitor.isAtNewCoding
         return failure
     }
 
-    /// Blocks until all packets of `part` are decoded, because what follows does not continue it. Returns why the decoder
-    /// has refused them; nil if it has not.
-    private func leave(_ part: inout Part?, _ inbox: PacketInbox) -> IngestError? {
-        if part == nil { return nil }
-        part = nil
+    /// Decides how the part `new` begins after `part`. If it cannot continue that part, waits until all packets of that
+    /// part are decoded, and restarts the clock.
+    private func beginning(of new: Part, after part: Part?, isFirst: Bool, _ inbox: PacketInbox) -> Beginning {
+        if isFirst { return .restarted }
+        if let part, new.continues(part) { return part.isAtNewCoding ? .behindChange : .behindBreak }
         inbox.waitUntilDelivered()
-        return takeRefusal()
+        inbox.timing.restart(new.stamps, as: new.settings)
+        return .restarted
     }
 
     /// Returns why the decoder has refused the packets, and forgets it; nil if it has not refused them.
@@ -128,9 +142,13 @@ final class LiveInput: LiveFeed {
     /// Passes on packets of the wanted tracks. Returns or throws when the input ends or fails, when a track moves to
     /// another stream, when the decoder refuses the packets, or when the source is stopped.
     private func read(
-        _ input: OpenedInput, continues: Bool, into inbox: PacketInbox, _ wanted: Set<TrackKind>
+        _ input: OpenedInput, _ beginning: Beginning, settings: SourceClockSettings, into inbox: PacketInbox,
+        _ wanted: Set<TrackKind>
     ) throws(IngestError) {
-        var streams = begin(input, continues: continues, into: inbox, wanted)
+        var streams = streams(of: input, wanted)
+        // After a break, the first packet decides how the input continues, so it is announced with that packet.
+        var next: LiveOpening? = opening(of: input, streams, beginning)
+        if beginning != .behindBreak, let opening = next.take() { inbox.put(.opening(opening)) }
         var reader = StreamReader(
             streams.map(\.info), of: input.demuxer, name: input.name, options: input.options, wanted: wanted,
             lacksAudio: wanted.contains(.audio) && input.audio == nil, patience: inbox.timing.patience,
@@ -145,7 +163,10 @@ final class LiveInput: LiveFeed {
             guard let arrival = try reader.next(isEnding: { isRefused }) else { return }
             if let number = streams.firstIndex(where: { $0.info.index == arrival.packet.streamIndex }) {
                 streams[number] = changed(streams[number], at: arrival.packet, &configurations)
-                place(arrival, of: streams[number], &ends, into: inbox)
+                place(arrival, of: streams[number], &ends, into: inbox) { stamp in
+                    guard let opening = next.take() else { return }
+                    inbox.reopen(opening, with: stamp, at: arrival.time, as: settings, leave: inbox.waitUntilDelivered)
+                }
             }
             try reader.follow(arrival)
         }
@@ -167,25 +188,22 @@ final class LiveInput: LiveFeed {
 
     private var isRefused: Bool { refusal.withLock { $0 != nil } }
 
-    /// Announces the wanted streams to the inbox.
-    private func begin(
-        _ input: OpenedInput, continues: Bool, into inbox: PacketInbox, _ wanted: Set<TrackKind>
-    ) -> [LiveStream] {
+    private func streams(of input: OpenedInput, _ wanted: Set<TrackKind>) -> [LiveStream] {
         let infos = [input.video, input.audio].compactMap(\.self).filter { wanted.contains($0.kind) }
         // The audio offset is added to the audio's timestamps only if there is video. The source's clock then includes
         // the offset in its delay. Audio without video is delayed by `SourceTiming` instead.
         let offset = infos.contains { $0.kind == .video } ? input.options.audioOffset : .zero
         let clock = input.captureClock
-        let streams = infos.map {
-            LiveStream($0, shift: $0.kind == .audio ? $0.timeBase.ticks(offset) : 0, clock: clock)
-        }
-        var opening = LiveOpening(tracks: .streams(streams), continues: continues)
+        return infos.map { LiveStream($0, shift: $0.kind == .audio ? $0.timeBase.ticks(offset) : 0, clock: clock) }
+    }
+
+    private func opening(of input: OpenedInput, _ streams: [LiveStream], _ beginning: Beginning) -> LiveOpening {
+        var opening = LiveOpening(tracks: .streams(streams), continues: beginning == .behindChange)
         if let target = input.demuxer.targetDuration {
             opening.timeLimit = max(opening.timeLimit, target * Self.segmentLimit)
             opening.canWait = true
         }
-        inbox.put(.opening(opening))
-        return streams
+        return opening
     }
 
     /// The maximum amount of a playlist that is queued for decoding, in target durations: the three segments with which
@@ -194,15 +212,17 @@ final class LiveInput: LiveFeed {
 
     /// Converts a packet's times to the source's timeline and passes the packet on. `ends` stores the end of the last
     /// packet of each stream, in the stream's own timestamps. A packet without a decoding time usually gets this end as
-    /// its decoding time, see ``DecodingTimes/missing(pts:end:in:)``.
+    /// its decoding time, see ``DecodingTimes/missing(pts:end:in:)``. `begin` is called before the packet is placed.
     private func place(
-        _ arrival: StreamReader.Arrival, of stream: LiveStream, _ ends: inout [Int: Int64], into inbox: PacketInbox
+        _ arrival: StreamReader.Arrival, of stream: LiveStream, _ ends: inout [Int: Int64], into inbox: PacketInbox,
+        begin: (SourceClock.Stamp) -> Void
     ) {
         let (packet, base, index) = (arrival.packet, stream.info.timeBase, stream.info.index)
         guard let dts = packet.dts ?? DecodingTimes.missing(pts: packet.pts, end: ends[index], in: base) else { return }
         let shift = stream.shift &+ base.ticks(stream.clock?.shift() ?? .zero)
         let stamp = SourceClock.Stamp(
             stream.info.kind, dts: dts &+ shift, pts: (packet.pts ?? dts) &+ shift, duration: packet.duration)
+        begin(stamp)
         guard let noted = inbox.timing.note(stamp, arrival: arrival.time) else {
             return monitor.update { $0.decodeErrors += 1 }
         }

@@ -124,9 +124,12 @@ struct LiveOpening {
     /// Whether unread media stays available on the server, as the segments of a playlist do, so that the reader can
     /// pause without loss.
     var canWait = false
-    /// Whether the input continues where it ended before, only coded in another way, so that the packets before this
-    /// opening are still decoded.
+    /// Whether the input continues where it ended before, coded in another way or on another connection, so that the
+    /// packets before this opening are still decoded.
     var continues = false
+    /// Whether the first packets can repeat packets from before this opening, because another connection delivers them.
+    /// What was shown before is not shown again.
+    var mayRepeat = false
 
     /// The ``timeLimit`` of sources that do not arrive in segments.
     static let usualTimeLimit = Duration.seconds(60)

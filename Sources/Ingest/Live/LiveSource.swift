@@ -5,6 +5,7 @@ internal import LibAV
 package import Logging
 package import Media
 internal import SourceClock
+internal import Synchronization
 
 /// A live source. The due times of its packets are computed from the sender's clock. Each packet is decoded when it
 /// arrives or, if its buffer is long, shortly before it is due. A feed receives or reads the packets.
@@ -20,6 +21,8 @@ package final class LiveSource: MediaSource {
     private let monitor: SourceMonitor
     private let queue: DispatchQueue
     private let startOnce = StartOnce()
+    /// The inbox of the started source; nil before.
+    private let started = Mutex<PacketInbox?>(nil)
 
     /// Creates a source of the packets of `feed`, which is open at `location`.
     init(
@@ -73,6 +76,7 @@ package final class LiveSource: MediaSource {
             name: location.description, monitor: monitor)
         sink.attach(timing)
         let inbox = PacketInbox(wanted, known: stamps, stampBits: opened.stampBits, timing: timing, monitor: monitor)
+        started.withLock { $0 = inbox }
         feed.start(into: inbox, wanted: wanted)
         queue.async { [self] in
             SourceDecoder(
@@ -90,5 +94,11 @@ package final class LiveSource: MediaSource {
         feed.stop()
     }
 
-    package var status: SourceStatus { feed.status(with: monitor.status) }
+    /// While the input is being opened again or waits for a sender, it counts as running as long as its buffer lasts.
+    package var status: SourceStatus {
+        var status = feed.status(with: monitor.status)
+        let isAway = status.state == .waiting || status.state == .opening
+        if isAway, started.withLock({ $0 })?.isPlayingOut == true { status.state = .running }
+        return status
+    }
 }

@@ -28,6 +28,10 @@ final class PacketInbox: PacketSourceSink {
         var tracks: [TrackKind: TrackStamps]
         /// Whether all packets before the newest interruption in the queue were decoded.
         var isDelivered = false
+        /// Whether the decoder has taken the newest interruption from the queue.
+        var isTaken = false
+        /// Whether the next packet of a client is the first one of another sender.
+        var isRestarted = false
     }
 
     /// The maximum number of bytes in the inbox (32 MiB). Above this limit, a feed that reads from a server pauses, and
@@ -66,6 +70,7 @@ final class PacketInbox: PacketSourceSink {
         guard wanted.contains(packet.track) else { return }
         declare(packet)
         let stamp = SourceClock.Stamp(packet.track, dts: packet.dts, pts: packet.pts, duration: packet.duration)
+        if takeRestart() { reopen(LiveOpening(tracks: .any), with: stamp, at: arrival) }
         guard !isFull, let noted = timing.note(stamp, arrival: arrival) else {
             return monitor.update { $0.decodeErrors += 1 }
         }
@@ -78,7 +83,7 @@ final class PacketInbox: PacketSourceSink {
             state.items.append(item)
             switch item {
             case .packet(let packet): state.bytes += packet.size
-            case .interruption: state.isDelivered = false
+            case .interruption: (state.isDelivered, state.isTaken) = (false, false)
             case .opening, .end: break
             }
         }
@@ -98,12 +103,40 @@ final class PacketInbox: PacketSourceSink {
 
     func interrupt() { put(.interruption) }
 
-    func restart() {
-        timing.restart(state.withLock { $0.tracks })
-        put(.opening(LiveOpening(tracks: .any)))
+    func restart() { state.withLock { $0.isRestarted = true } }
+
+    private func takeRestart() -> Bool {
+        state.withLock { state in
+            defer { state.isRestarted = false }
+            return state.isRestarted
+        }
+    }
+
+    /// Appends the `opening` of an input that was opened again, or of another sender, whose first packet has the
+    /// timestamps `stamp` and arrived at `arrival`. The packets before the break are still decoded if the break was
+    /// short. Otherwise, calls `leave` and restarts the clock, with new `settings` unless they are nil.
+    func reopen(
+        _ opening: LiveOpening, with stamp: SourceClock.Stamp, at arrival: MonotonicInstant,
+        as settings: SourceClockSettings? = nil, leave: () -> Void = {}
+    ) {
+        var opening = opening
+        opening.continues = timing.reconnect(with: stamp, at: arrival)
+        opening.mayRepeat = opening.continues
+        if !opening.continues {
+            leave()
+            timing.restart(state.withLock { $0.tracks }, as: settings)
+        }
+        put(.opening(opening))
     }
 
     func end(failure: String?) { put(.end) }
+
+    /// Blocks until the decoder has taken the newest interruption from the queue, or until the source is stopped.
+    func waitUntilTaken() {
+        while !monitor.isStopped, !state.withLock({ $0.isTaken }) {
+            _ = delivered.wait(timeout: .now() + .milliseconds(20))
+        }
+    }
 
     /// Blocks until all packets before the newest interruption are decoded, or until the source is stopped. Does not
     /// wait for packets whose due time will never be known.
@@ -112,6 +145,9 @@ final class PacketInbox: PacketSourceSink {
             _ = delivered.wait(timeout: .now() + .milliseconds(20))
         }
     }
+
+    /// Whether packets before the newest interruption are still waiting to be decoded, as far as the decoder knows.
+    var isPlayingOut: Bool { state.withLock { !$0.isDelivered } }
 
     // MARK: The decoder's side
 
@@ -123,11 +159,19 @@ final class PacketInbox: PacketSourceSink {
         }
     }
 
+    /// Reports that the decoder has taken the newest interruption, unless another one is in the queue by now.
+    func markTaken() {
+        state.withLock { state in
+            state.isTaken = !state.items.contains { if case .interruption = $0 { true } else { false } }
+        }
+        delivered.signal()
+    }
+
     /// Reports that all packets before the newest interruption are decoded.
     func markDelivered() {
         let isNew = state.withLock { state in
             guard state.items.isEmpty, !state.isDelivered else { return false }
-            state.isDelivered = true
+            (state.isDelivered, state.isTaken) = (true, true)
             return true
         }
         if isNew { delivered.signal() }

@@ -145,12 +145,16 @@ final class SourceDecoder {
         (canWait, isInterrupted, refusal) = (opening.canWait, false, nil)
         watch.begin()
         for lane in lanes.values {
-            if opening.continues { lane.resume() } else { lane.restart(timeLimit: opening.timeLimit) }
+            if opening.continues {
+                lane.resume(mayRepeat: opening.mayRepeat)
+            } else {
+                lane.restart(timeLimit: opening.timeLimit)
+            }
         }
         if case .streams(let streams) = opening.tracks {
             leader = streams.contains { $0.info.kind == .video } ? .video : .audio
         }
-        taps?.begin(opening.tracks, continues: opening.continues)
+        taps?.begin(opening.tracks, continues: opening.continues, mayRepeat: opening.mayRepeat)
     }
 
     private func interrupt() {
@@ -158,6 +162,7 @@ final class SourceDecoder {
         if refusal != nil { restartLanes() }
         refusal = nil
         for lane in lanes.values { lane.interrupt() }
+        inbox.markTaken()
     }
 
     private func restartLanes() {

@@ -18,6 +18,10 @@ final class TapFeeder {
     /// The presentation time of the first keyframe, in ticks. Frames that are shown before this keyframe refer to
     /// missing frames, so their packets are dropped.
     private var begin: Int64?
+    /// The latest presentation time of each track that was passed on, and the times up to which the packets of the
+    /// present connection repeat those of the connection before; on the source's timeline.
+    private var latest: [TrackKind: Timestamp] = [:]
+    private var repeated: [TrackKind: Timestamp] = [:]
 
     /// The maximum number of packets that are kept until the due times are known: at least a second of any source.
     /// Further packets are dropped.
@@ -33,9 +37,11 @@ final class TapFeeder {
     }
 
     /// Prepares for the packets of an input that was opened with `tracks`, or of another sender with `tracks`. Packets
-    /// that still wait are discarded, unless the input `continues`.
-    func begin(_ tracks: LiveOpening.Tracks, continues: Bool = false) {
-        if !continues { waiting = [] }
+    /// that still wait are discarded, unless the input `continues`. If the new packets `mayRepeat` those before, those
+    /// that were passed on are not passed on again.
+    func begin(_ tracks: LiveOpening.Tracks, continues: Bool = false, mayRepeat: Bool = false) {
+        if !continues { (waiting, latest) = ([], [:]) }
+        repeated = mayRepeat ? latest : [:]
         (begin, readers) = (nil, [:])
         let refusal: String? =
             switch tracks {
@@ -68,6 +74,9 @@ final class TapFeeder {
 
     /// Passes on the next packet of the source, or keeps it until the due times are known.
     func take(_ packet: LivePacket) {
+        // Video begins with a keyframe, so after repeated packets it begins with the first new keyframe.
+        if let repeated = repeated[packet.track], packet.time <= repeated { return }
+        latest[packet.track] = max(latest[packet.track] ?? packet.time, packet.time)
         switch packet.content {
         case .read(let box, let stream):
             guard let reader = readers[stream.info.index] else { return }

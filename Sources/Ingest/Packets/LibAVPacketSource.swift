@@ -53,6 +53,33 @@ package final class LibAVPacketSource: PacketSource {
 
     package func stop() { monitor.stop() }
 
+    /// What the rounds of a looped file have delivered. A file that is replaced by one without media would otherwise be
+    /// opened again and again without a pause.
+    private struct Rounds {
+        /// Whether a part of the current round has delivered packets, and whether a part of any round has.
+        private var (hasMedia, hasPlayed) = (false, false)
+        /// Whether a file that has been played lacks media now, so that it is opened again after a pause.
+        private(set) var awaitMedia = false
+
+        /// Records the end of a part of the file.
+        mutating func endPart(hasMedia isFilled: Bool) {
+            guard isFilled else { return }
+            (hasMedia, hasPlayed, awaitMedia) = (true, true, false)
+        }
+
+        /// Records the end of the current round. Returns whether it has delivered packets.
+        mutating func endRound() -> Bool {
+            defer { hasMedia = false }
+            return hasMedia
+        }
+
+        /// Records that a round has failed.
+        mutating func fail(_ failure: IngestError) {
+            hasMedia = false
+            if case .empty = failure { awaitMedia = hasPlayed }
+        }
+    }
+
     private func deliver(into sink: any PacketSourceSink) {
         var next = opened.withLock { input in
             defer { input = nil }
@@ -61,7 +88,8 @@ package final class LibAVPacketSource: PacketSource {
         let isLive = next?.isLive ?? false
         let loop = ReopenLoop(location.description, monitor: monitor, isLive: isLive)
         var isSkipping = false
-        let failure = loop.run(lasts: { [monitor] _ in isLive || monitor.isAtChange }) {
+        var rounds = Rounds()
+        let failure = loop.run(lasts: { [monitor] _ in isLive || monitor.isAtChange || rounds.awaitMedia }) {
             // The input is moved to a local variable, so that it is closed when this closure returns: the input's
             // address must be free before it can be opened again.
             var input = next
@@ -75,9 +103,14 @@ package final class LibAVPacketSource: PacketSource {
                 monitor.update { $0.state = .running }
                 try input?.read(into: sink, loops: loops && !isLive)
                 input?.keepConnection()
+                rounds.endPart(hasMedia: input?.hasMedia == true)
+                if loops, !isLive, !monitor.isStopped, !monitor.continues { try beginRound(&rounds) }
                 return nil
             } catch {
-                guard loops, !isLive, isBehindChange, !monitor.isStopped else { return error }
+                guard loops, !isLive, isBehindChange, !monitor.isStopped, rounds.endRound() else {
+                    if loops { rounds.fail(error) }
+                    return error
+                }
                 // The part of the file in front of the change of coding can be played, so the next round begins there.
                 skip(because: error, isNew: !isSkipping)
                 isSkipping = true
@@ -85,6 +118,12 @@ package final class LibAVPacketSource: PacketSource {
             }
         }
         sink.end(failure: failure?.description)
+    }
+
+    /// Makes the next round of a looped file begin at the file's start. Throws if this round has delivered nothing.
+    private func beginRound(_ rounds: inout Rounds) throws(IngestError) {
+        guard rounds.endRound() else { throw IngestError.empty(input: location.description) }
+        monitor.beginAgain()
     }
 
     /// Makes a looped file begin again, because the part behind a change of its coding cannot be used. `isNew` is true

@@ -26,6 +26,8 @@ final class PacketInput {
     private var input: StreamReader
     /// Decides which video packets of the current round are left out because of the file's edit list.
     private var cut = EditListCut()
+    /// Leaves out the audio of the current round that the file's edit list cuts off.
+    private var audioPreRoll = AudioPreRoll()
     /// Whether it was logged that frames are left out up to a keyframe.
     private var isCutLogged = false
     /// Packets that were read to find out the codecs of the tracks, with their arrival times.
@@ -34,6 +36,8 @@ final class PacketInput {
     /// The maximum number of packets that are read to find out the codecs of the tracks: a few seconds of media. The
     /// wait for the codec of the video has the limits of ``VideoDiscovery`` instead.
     private static let longestPeek = 500
+    /// How much a server of live media may repeat at least after a reconnection, of a stream that is no playlist.
+    private static let leastRepeats = Duration.seconds(1)
     /// If a read returns faster than this, the packet came from a buffer.
     private static let shortestWait = Duration.milliseconds(3)
     /// The maximum by which the arrival time of a packet is moved back. If a packet would have to be moved further, its
@@ -67,11 +71,6 @@ final class PacketInput {
         self.readers = readers
         monitor.note(uncarried: uncarried, of: name)
         let streams = readers.map(\.stream)
-        if let video = streams.compactMap(\.video).first, video.orientation != .upright {
-            monitor.logger.notice(
-                "the video is rotated: copied frames stay as they are coded, and recordings in MP4 say so to players",
-                metadata: ["input": "\(name)"])
-        }
         splices = demuxer.spliceStream.map { ($0.index, TrackDescription(data: .scte35, timeBase: $0.timeBase)) }
         input = StreamReader(
             streams, others: [splices?.index].compactMap(\.self), of: demuxer, name: name, options: location.tracks,
@@ -100,7 +99,7 @@ final class PacketInput {
             guard let (box, arrival) = try input.next() else { break }
             bytes += box.size
             isWaiting = isWaiting || arrival - asked > Self.shortestWait
-            if let packet = read(box) { peeked.append((packet, arrival)) }
+            for packet in read(box) { peeked.append((packet, arrival)) }
         }
         if isAwaited { try judgeTracks() }
         if !canWait { backdate() }
@@ -139,13 +138,23 @@ final class PacketInput {
             video: tracks.first { $0.kind == .video }, audio: tracks.first { $0.kind == .audio },
             data: [splices?.track].compactMap(\.self))
         return PacketSourceDescription(
-            stream: stream, canWait: canWait, isLive: isLive,
-            clock: canWait ? .file : .of(formatName: demuxer.formatName),
+            stream: stream, canWait: canWait, isLive: isLive, clock: clockSettings,
             stampBits: canWait ? nil : readers.first?.stream.stampBits)
+    }
+
+    private var clockSettings: SourceClockSettings {
+        let live = SourceClockSettings.of(formatName: demuxer.formatName, target: demuxer.targetDuration)
+        guard canWait else { return live }
+        var settings = SourceClockSettings.file
+        if isLive { settings.repeats = max(live.repeats, Self.leastRepeats) }
+        return settings
     }
 
     /// The streams that are read.
     var streams: [StreamInfo] { readers.map(\.stream) }
+
+    /// Whether the input has delivered a packet since its start or, in a loop, since it was last rewound.
+    var hasMedia: Bool { end > start }
 
     /// Keeps the connection open for the next input, if the codec configuration of a stream changes where this input
     /// has ended.
@@ -162,31 +171,32 @@ final class PacketInput {
                 // At a change of the coding, another `PacketInput` continues. If this input has read the rest of a file
                 // after such a change, it cannot return to the file's start, so another `PacketInput` begins at the
                 // start.
-                if let rest = demuxer.transportStream {
-                    if !rest.isChanged { monitor.beginAgain() }
-                    return
-                }
+                if demuxer.transportStream != nil { return }
                 try rewind()
                 continue
             }
             if isLive { try input.follow(arrival) }
-            if let packet = read(arrival.packet) { deliver(packet, arrival.time, to: sink) }
+            for packet in read(arrival.packet) { deliver(packet, arrival.time, to: sink) }
         }
     }
 
-    private func read(_ box: PacketBox) -> EncodedPacket? {
+    private func read(_ box: PacketBox) -> [EncodedPacket] {
         if let splices, box.streamIndex == splices.index {
-            return EncodedPacket(
-                of: splices.track, pts: box.pts ?? 0, dts: box.pts ?? 0, duration: 0, isKeyframe: true,
-                payload: SharedBytes(box.content))
+            return [
+                EncodedPacket(
+                    of: splices.track, pts: box.pts ?? 0, dts: box.pts ?? 0, duration: 0, isKeyframe: true,
+                    payload: SharedBytes(box.content))
+            ]
         }
         do throws(AVFailure) {
-            guard let reader = readers.first(where: { $0.stream.index == box.streamIndex }) else { return nil }
+            guard let reader = readers.first(where: { $0.stream.index == box.streamIndex }) else { return [] }
             let packet = try reader.read(box)
-            return reader.stream.kind == .video && isCut(box) ? nil : packet
+            if reader.stream.kind == .video, isCut(box) { return [] }
+            guard let packet else { return [] }
+            return reader.stream.kind == .video ? [packet] : audioPreRoll.take(packet, isHidden: box.isHidden)
         } catch {
             monitor.noteDamage(error)
-            return nil
+            return []
         }
     }
 
@@ -232,7 +242,7 @@ final class PacketInput {
         guard end > start else { throw IngestError.empty(input: name) }
         shift += end - start
         (start, end) = (.distantFuture, .distantPast)
-        cut = EditListCut()
+        (cut, audioPreRoll) = (EditListCut(), AudioPreRoll())
         do throws(AVFailure) {
             try demuxer.seekToStart()
         } catch {

@@ -68,6 +68,12 @@ package struct PacketTimeline: Sendable {
     /// track.
     private var zero: Timestamp?
     private var preRoll: [Placed] = []
+    /// Whether the next packet is the first one after ``restart()``.
+    private var isRestarted = false
+    /// The latest decoding time of each track's packets that went on air, on the source's timeline.
+    private var latest: [TrackKind: Timestamp] = [:]
+    /// Up to these decoding times, the packets since the last restart repeat those before it.
+    private var repeated: [TrackKind: Timestamp] = [:]
     private var awaitsKeyframe = true
     /// Presentation time of the keyframe with which video last began, on the source's timeline: frames that are shown
     /// earlier refer to missing frames.
@@ -131,11 +137,33 @@ package struct PacketTimeline: Sendable {
         }
     }
 
-    /// Prepares for a restart of the sender.
+    /// Prepares for a restart of the sender, or for another connection, on which the sender may continue.
     package mutating func restart() {
-        clock.restart()
+        isRestarted = true
         (silentTracks, heard) = ([], nil)
         awaitsKeyframe = true
+    }
+
+    /// Decides whether the first packet after ``restart()`` continues the timestamps before it.
+    private mutating func reconnect(with stamp: SourceClock.Stamp, at arrival: MonotonicInstant) {
+        isRestarted = false
+        switch clock.reconnect(with: stamp, at: arrival) {
+        case .sameTimestamps: repeated = latest
+        case .otherTimestamps: repeated = [:]
+        case .restart:
+            clock.restart()
+            repeated = [:]
+        }
+    }
+
+    /// Whether `packet`, which has the decoding time `time` on the source's timeline, repeats a packet that went on air.
+    /// The frames behind it can then be decoded without a keyframe.
+    private mutating func repeats(_ packet: EncodedPacket, at time: Timestamp) -> Bool {
+        guard let end = repeated[packet.track], let last = tracks[packet.track]?.known,
+            time <= end, Self.finelyTimed(packet.description).isCodedAs(last)
+        else { return false }
+        if packet.track == .video, begin <= time { awaitsKeyframe = false }
+        return true
     }
 
     /// Takes the next packet that was read, and returns the packets that go on air as a result, in order.
@@ -147,10 +175,12 @@ package struct PacketTimeline: Sendable {
             clock.declare(packet.track, packet.timeBase, bits: bits, isExpected: false)
         }
         let stamp = SourceClock.Stamp(packet.track, dts: packet.dts, pts: packet.pts, duration: packet.duration)
+        if isRestarted { reconnect(with: stamp, at: arrival) }
         guard let noted = clock.note(stamp, arrival: arrival) else {
             counts.unplaced += 1
             return []
         }
+        if repeats(packet, at: noted.decodeTime) { return [] }
         note(noted.events + silences(packet.track, at: noted.decodeTime), at: arrival)
         let shift = packet.track == .audio ? audioOffset : .zero
         let placed = Placed(packet: packet, decode: noted.decodeTime + shift, time: noted.time + shift)
@@ -158,6 +188,7 @@ package struct PacketTimeline: Sendable {
             counts.undecodableFrames += 1
             return []
         }
+        latest[packet.track] = max(latest[packet.track] ?? noted.decodeTime, noted.decodeTime)
         guard let zero else { return start(with: placed) }
         if packet.track == .audio, audioOffset < .zero, !reachesProgram(placed) { return [] }
         return [renamed(placed, from: zero)]

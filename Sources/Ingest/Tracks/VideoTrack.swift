@@ -19,6 +19,8 @@ final class VideoTrack {
     private var frameDuration: Int64 = 0
     /// The size of the last decoded frame; nil before the first one.
     private var size: (width: Int, height: Int)?
+    /// Frames of a live source that are presented up to this time were shown before; nil if none were.
+    var skipped: Timestamp?
     /// Whether the last frame of the current round of a loop, or of the source, was delivered.
     private(set) var isFinished = false
 

@@ -179,6 +179,28 @@ import Testing
         #expect(abs(distance - 5) < 0.55, "audio stays where its sender has it")
     }
 
+    @Test("If a reopened playlist repeats packets, none goes on air twice, and frames behind them need no keyframe")
+    func repeated() throws {
+        var settings = SourceClockSettings.file
+        settings.repeats = .seconds(4)
+        var timeline = PacketTimeline(
+            PacketSourceDescription(
+                stream: StreamDescription(video: Self.video, audio: Self.audio), canWait: true, clock: settings,
+                stampBits: nil))
+        let packets = (0..<60).flatMap { [frame($0 * 40, isKeyframe: $0 % 25 == 0), audioFrame($0 * 40)] }
+        let before = take(Array(packets[..<80]), by: &timeline)
+        timeline.restart()
+        // The segment that began at 1 s is read again.
+        let after = take(Array(packets[50...]), by: &timeline)
+        #expect(before.count == 80 && after.count == 40)
+        for track in [TrackKind.video, .audio] {
+            let times = (before + after).filter { $0.track == track }.map { Self.milliseconds($0.pts, of: $0) }
+            let steps = zip(times.dropFirst(), times).map { $0 - $1 }
+            #expect(steps.allSatisfy { abs($0 - 40) < 1 }, "\(track): \(steps)")
+        }
+        #expect(timeline.counts == PacketTimeline.Counts())
+    }
+
     @Test("A track description with the same content is reused, and one with other content makes a new track")
     func descriptions() throws {
         var timeline = timeline()
