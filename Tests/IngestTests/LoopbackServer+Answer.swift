@@ -7,7 +7,7 @@ extension LoopbackServer {
     /// An HTTP server that answers each request with `content`, whose length it does not tell. `headers` are lines of
     /// the answer.
     convenience init(answering content: [UInt8], headers: String = "") throws {
-        let answer = Array("HTTP/1.0 200 OK\r\n\(headers)\r\n".utf8) + content
+        let answer = Array("HTTP/1.0 200 OK\r\nConnection: close\r\n\(headers)\r\n".utf8) + content
         try self.init { peer in
             Thread.detachNewThread {
                 var sent = LoopbackServer.requestHead(from: peer) == nil ? answer.count : 0
