@@ -35,6 +35,12 @@ package final class TrackReader {
     private var decoding: DecodingTimes
     /// A decoder configuration that takes effect at the next keyframe; nil if no new configuration has come.
     private var pending: [UInt8]?
+    /// The packets without a frame of the codec since the last packet with one.
+    private var frameless: (count: Int, since: Int64) = (0, 0)
+    /// After so many packets without a frame of the codec, and so much time, the stream has another codec.
+    private static let (mostFrameless, longestFrameless) = (5, Duration.seconds(1))
+    /// Whether the packets of a transport stream have another codec by now than when the stream was opened.
+    package private(set) var isForeign = false
 
     /// Creates a reader of `stream`; nil if no output can carry its coding. If `decodesOtherAudio` is set, audio that
     /// no output carries is decoded, and nil means that it cannot be decoded. `subject` is the input's name in error
@@ -144,11 +150,22 @@ package final class TrackReader {
 extension TrackReader {
     private func readByteStream(_ box: PacketBox, at times: PacketBox.Times) throws(AVFailure) -> EncodedPacket? {
         // In streams without IDR frames, libav's parser finds the packets at which decoding can start.
-        guard let unit = units.read(box.bytes, isRandomAccess: box.isKeyframe) else { return nil }
+        guard let unit = units.read(box.bytes, isRandomAccess: box.isKeyframe) else {
+            noteFrameless(at: times.dts)
+            return nil
+        }
+        frameless.count = 0
         if unit.isKeyframe { try follow(unit.payload) }
         return track.map {
             box.encodedPacket(of: $0, at: times, payload: unit.payload, isKeyframe: unit.isKeyframe)
         }
+    }
+
+    private func noteFrameless(at time: Int64) {
+        if frameless.count == 0 { frameless.since = time }
+        frameless.count += 1
+        let length = stream.timeBase.duration(time - frameless.since)
+        isForeign = isForeign || frameless.count >= Self.mostFrameless && length >= Self.longestFrameless
     }
 
     /// Describes the track by the parameter sets that are active at `keyframe`. If the sets changed between two

@@ -76,7 +76,7 @@ private struct UnitKinds {
     var sps: UInt8 { isHEVC ? 33 : 7 }
     var pps: UInt8 { isHEVC ? 34 : 8 }
 
-    func isSlice(_ type: UInt8) -> Bool { isHEVC ? type < 32 : (1...5).contains(type) }
+    func isSlice(_ type: UInt8) -> Bool { isHEVC ? type < 32 : type == 1 || type == 5 }
     func isKeyframe(_ type: UInt8) -> Bool { isHEVC ? (16...21).contains(type) : type == 5 }
     func isSet(_ type: UInt8) -> Bool { isHEVC ? (32...34).contains(type) : type == 7 || type == 8 }
     func isDelimiter(_ type: UInt8) -> Bool { isHEVC ? (35...38).contains(type) : (9...12).contains(type) }

@@ -170,6 +170,25 @@ import Testing
     }
 
     @Test(
+        "Packets of another codec than when the stream was opened are no frames, and are noticed",
+        arguments: [("libx264", "libx265"), ("libx265", "libx264")])
+    func foreign(first: String, second: String) throws {
+        var whole = Data()
+        for (name, codec, offset) in [("one.ts", first, 0), ("two.ts", second, 3)] {
+            try make(
+                name,
+                ["-f", "lavfi", "-i", "testsrc2=d=3:s=160x90:r=25", "-c:v", codec, "-preset", "ultrafast", "-g", "25"]
+                    + ["-bf", "2", "-pix_fmt", "yuv420p", "-output_ts_offset", "\(offset)"])
+            whole += try Data(contentsOf: URL(fileURLWithPath: directory.path(name)))
+        }
+        try whole.write(to: URL(fileURLWithPath: directory.path("both.ts")))
+        let (alone, both) = (try read("one.ts"), try read("both.ts"))
+        #expect(alone.packets.count == 75 && alone.readers.map(\.isForeign) == [false])
+        #expect(both.readers.map(\.isForeign) == [true])
+        #expect((73...75).contains(both.packets.count), "\(both.packets.count)")
+    }
+
+    @Test(
         "Audio in a codec that no output carries is decoded to samples, if the program encodes its audio",
         arguments: [
             ("mp2", "ts", 48_000), ("eac3", "ts", 48_000), ("pcm_s16le", "mov", 48_000), ("pcm_alaw", "wav", 8000),

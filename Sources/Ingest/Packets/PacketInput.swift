@@ -177,6 +177,7 @@ final class PacketInput {
             }
             if isLive { try input.follow(arrival) }
             for packet in read(arrival.packet) { deliver(packet, arrival.time, to: sink) }
+            if isLive { try checkCodecs() }
         }
     }
 
@@ -198,6 +199,15 @@ final class PacketInput {
             monitor.noteDamage(error)
             return []
         }
+    }
+
+    /// Throws if a track has another codec by now than when the input was opened, without a word of its container. This
+    /// happens where the segments of a playlist change their codec.
+    private func checkCodecs() throws(IngestError) {
+        guard let foreign = readers.first(where: \.isForeign) else { return }
+        monitor.knownTracks = nil
+        throw IngestError.unreadable(
+            input: name, reason: "its \(foreign.stream.kind) is not coded as \(foreign.stream.codecTitle) any more")
     }
 
     /// Whether a packet of video is left out because of the file's edit list.

@@ -6,7 +6,9 @@ internal import Media
 struct NALUnit {
     /// The role of a NAL unit. Roles that relay need not distinguish are combined.
     enum Role: Equatable {
-        /// A slice of a frame; `isKeyframe` says whether decoding can start at this frame.
+        /// A slice of a frame; `isKeyframe` says whether decoding can start at this frame. Data partitions of H.264,
+        /// and slices of further layers of HEVC, are not among them: no frame consists of these alone, and frames of
+        /// the other codec look like them.
         case slice(isKeyframe: Bool)
         case vps, sps, pps
         /// An access unit delimiter, end of sequence, end of stream or filler, which containers do not need.
@@ -31,7 +33,7 @@ struct NALUnit {
             isReference = type > 15 || type & 1 == 1
             role =
                 switch type {
-                case 0...31: .slice(isKeyframe: (16...21).contains(type))
+                case 0...31 where Self.isBaseLayer(bytes): .slice(isKeyframe: (16...21).contains(type))
                 case 32: .vps
                 case 33: .sps
                 case 34: .pps
@@ -43,13 +45,20 @@ struct NALUnit {
             isReference = first & 0x60 != 0
             role =
                 switch type {
-                case 1...5: .slice(isKeyframe: type == 5)
+                case 1, 5: .slice(isKeyframe: type == 5)
                 case 7: .sps
                 case 8: .pps
                 case 9...12: .delimiter
                 default: .other
                 }
         }
+    }
+
+    /// Whether a unit of HEVC is of layer 0, and of a valid sub-layer.
+    private static func isBaseLayer(_ bytes: ArraySlice<UInt8>) -> Bool {
+        guard let first = bytes.first, first & 1 == 0 else { return false }
+        guard let second = bytes.dropFirst().first else { return true }
+        return second & 0xF8 == 0 && second & 7 != 0
     }
 
     /// Returns the first slice in `payload`, whose units have 4-byte lengths, and calls `visit` with each unit before
