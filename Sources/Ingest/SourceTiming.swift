@@ -108,18 +108,16 @@ final class SourceTiming: SourceTimes {
     }
 
     /// Continues after a break, with a connection whose first packet has the timestamps `stamp` and arrived at `arrival`.
-    /// Returns false, and changes nothing, if the clock must be restarted instead. Called by the reading thread, before
-    /// the packet is recorded.
-    func reconnect(with stamp: SourceClock.Stamp, at arrival: MonotonicInstant) -> Bool {
+    /// Changes nothing if the clock must be restarted instead. Called by the reading thread, before the packet is
+    /// recorded.
+    func reconnect(with stamp: SourceClock.Stamp, at arrival: MonotonicInstant) -> Reconnection {
         state.withLock { state in
-            switch state.clock.reconnect(with: stamp, at: arrival) {
-            case .sameTimestamps: return true
-            case .otherTimestamps:
+            let reconnection = state.clock.reconnect(with: stamp, at: arrival)
+            if reconnection == .otherTimestamps {
                 // The new frames can be due at another point within the program's frame intervals.
                 (state.newestFrames, state.isOffPhase) = ([], true)
-                return true
-            case .restart: return false
             }
+            return reconnection
         }
     }
 

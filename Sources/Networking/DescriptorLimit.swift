@@ -32,11 +32,16 @@ package enum DescriptorLimit {
         return max(0, Int(clamping: limit.rlim_cur) - open)
     }
 
-    /// Whether this process cannot open another descriptor now. Costs two system calls at most.
+    /// Whether this process cannot open a connection or a file now, which needs up to four descriptors.
     package static var isExhausted: Bool {
-        let copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)
-        if copy >= 0 { close(copy) }
-        return copy < 0 && (errno == EMFILE || errno == ENFILE)
+        var copies: [CInt] = []
+        defer { for copy in copies { close(copy) } }
+        for _ in 0..<4 {
+            let copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)
+            guard copy >= 0 else { return errno == EMFILE }
+            copies.append(copy)
+        }
+        return false
     }
 
     /// Returns a sentence for the operator if all outputs together need more than `limit` descriptors; otherwise nil.

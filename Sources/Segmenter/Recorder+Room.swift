@@ -28,8 +28,10 @@ extension Recorder {
     package static func waitForRoom(in recorders: [Recorder], patience: Duration) {
         for recorder in recorders {
             recorder.waitForRoom {
-                recorders.count > 1 && recorder.isStalled(for: patience)
-                    && recorders.contains { $0 !== recorder && $0.isWriting && !$0.isStalled(for: patience) }
+                // All recorders are asked each time, because the time of a stall begins when it is first seen.
+                let stalled = recorders.filter { $0.isStalled(for: patience) }
+                return stalled.contains { $0 === recorder }
+                    && recorders.contains { other in other.isRecording && !stalled.contains { $0 === other } }
             }
         }
     }
@@ -77,6 +79,8 @@ extension Recorder {
             logger.notice("the disk of \(path) answers again")
         }
     }
+
+    private var isRecording: Bool { box.value.withLock { $0.state } == .recording }
 
     private var isWriting: Bool {
         guard !isOver.withLock({ $0 }) else { return false }

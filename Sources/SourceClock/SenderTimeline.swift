@@ -171,9 +171,13 @@ struct SenderTimeline: Sendable {
     /// `kind`, arrives at `arrival` and gets the usual delay of that track.
     mutating func restart(with kind: TrackKind, at arrival: MonotonicInstant) {
         let usual = tracks[kind].flatMap { $0.usualTime(at: arrival) }
+        let last = tracks.values.compactMap(\.last).max()
         restart()
-        if let usual, let last = resume?.time { resume = (max(last, usual), arrival) }
+        if let usual, let last { resume = (max(last, usual), arrival) }
     }
+
+    /// The last decoding time of a track; nil before its first packet.
+    func last(of track: TrackKind) -> Timestamp? { tracks[track]?.last }
 
     /// Prepares for a sender that continues its timestamps on another connection. The sender may repeat packets, so the
     /// first timestamp of each track may be smaller than the last one before.

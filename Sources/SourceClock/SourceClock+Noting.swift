@@ -129,6 +129,10 @@ extension SourceClock {
     private mutating func measure(
         _ track: TrackKind, _ time: Timestamp, _ arrived: MonotonicInstant, _ events: inout [SourceClockEvent]
     ) {
+        if let end = repeated[track] {
+            if time <= end { return }
+            repeated[track] = nil
+        }
         let delay = arrived.delay(of: time) - (delays[track]?.bias ?? .zero)
         let decoding = track == .video ? settings.decoding : .zero
         let isCollecting = !isPlaced

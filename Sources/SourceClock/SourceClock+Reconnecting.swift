@@ -36,8 +36,10 @@ extension SourceClock {
         else { return .restart }
         let isContinued = continues(stamp, arrived)
         if isContinued {
+            for track in delays.tracks { repeated[track] = timeline.last(of: track) }
             timeline.reconnect()
-            trial = isFile ? nil : ReconnectionTrial(patience: arrived + settings.collecting, checks: [])
+            let patience = arrived + settings.collecting
+            trial = isFile ? nil : ReconnectionTrial(patience: patience, checks: trial?.checks ?? [])
         } else {
             // Segments come in bursts, so an arrival does not show where their media belongs.
             guard settings.arrivals == .jitter else { return .restart }
@@ -57,15 +59,16 @@ extension SourceClock {
         return delay >= floor(of: maps[0], at: arrived) - Self.near && delay <= offset.value
     }
 
-    private mutating func beginAgain(with track: TrackKind, at arrived: MonotonicInstant) {
-        timeline.restart(with: track, at: arrived)
+    private mutating func beginAgain(with first: TrackKind, at arrived: MonotonicInstant) {
+        timeline.restart(with: first, at: arrived)
         maps[0].floor.restart()
         for track in delays.tracks {
             let isSilent = delays[track]?.isSilent ?? false
-            delays[track] = TrackDelays(since: arrived, isJoining: false)
+            // The times of the other track need not be related to those of the first one.
+            delays[track] = TrackDelays(since: arrived, isJoining: track != first)
             delays[track]?.isSilent = isSilent
         }
-        lateArrivals = []
+        (lateArrivals, repeated) = ([], PerTrack())
         // The first check comes before the first packet is due, so that what it changes is not seen.
         let first = min(settings.collecting, maps[0].buffer) / 2
         trial = ReconnectionTrial(

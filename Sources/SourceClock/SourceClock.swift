@@ -105,6 +105,9 @@ package struct SourceClock: Sendable {
     var reserved = Duration.zero
     /// The time after a reconnection in which packets are not judged like others; nil outside of that time.
     var trial: ReconnectionTrial?
+    /// For each track, the decoding time up to which the packets of the present connection may repeat those of the
+    /// connection before. Repeated packets are late, and move nothing.
+    var repeated = PerTrack<Timestamp>()
 
     /// Creates a clock for a source with these tracks. `tracks` has the time base of each track and, if its timestamps
     /// wrap, the number of their bits (33 in MPEG-TS, 32 in RTMP and FLV). The source takes part in the common buffer
@@ -187,6 +190,7 @@ package struct SourceClock: Sendable {
         lateArrivals = []
         isPlaced = false
         trial = nil
+        repeated = PerTrack()
         seat?.need(nil)
     }
 

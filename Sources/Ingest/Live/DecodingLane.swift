@@ -65,13 +65,15 @@ final class DecodingLane {
     /// Packets that are not in the queue of the current decoder yet, each with the number of its connection. If the
     /// first of them has another codec configuration or came on another connection, they wait for the next decoder.
     private var waiting = Deque<(packet: LivePacket, connection: Int)>()
+    /// Bytes of the packets in `waiting`.
+    private var waitingBytes = 0
     /// The number of the connection that delivers packets now: how often the input continued after an interruption.
     private var connection = 0
     /// The presentation time of the latest packet.
     private var latest: Timestamp?
-    /// Up to this presentation time, the packets of the present connection repeat those of the connection before; nil
-    /// if they do not.
-    private var repeated: Timestamp?
+    /// Up to this presentation time, the packets of a connection repeat those of the connection before. The keys are
+    /// the numbers of the connections that may repeat packets.
+    private var repeated: [Int: Timestamp] = [:]
     private var isInterrupted = false
     /// Whether making a decoder has failed, or a decoder lacked a library, since a decoder last delivered a frame or
     /// audio, or since the last restart.
@@ -97,15 +99,16 @@ final class DecodingLane {
     /// the sender has disconnected and the decoder is drained.
     var isEmpty: Bool { waiting.isEmpty && current.map { isInterrupted && $0.track.isFinished } ?? true }
 
-    /// Bytes in the queue of the current decoder.
-    var bytes: Int { current?.track.decoder.queue.bytes ?? 0 }
+    /// Bytes in the queue of the current decoder, and of the packets that wait for the next one.
+    var bytes: Int { (current?.track.decoder.queue.bytes ?? 0) + waitingBytes }
 
     /// Queues the next packet of the track. Drops audio that another connection has already delivered. Video that was
     /// delivered before is decoded again, because the frames behind it refer to it, but not shown.
     func append(_ packet: LivePacket) {
-        if kind == .audio, let repeated, packet.time <= repeated { return }
+        if kind == .audio, let end = repeated[connection], packet.time <= end { return }
         latest = max(latest ?? packet.time, packet.time)
         waiting.append((packet, connection))
+        waitingBytes += packet.size
     }
 
     /// Records that the sender has disconnected, so that the decoder is drained.
@@ -116,7 +119,7 @@ final class DecodingLane {
     func resume(mayRepeat: Bool = false) {
         isInterrupted = false
         connection += 1
-        repeated = mayRepeat ? latest : nil
+        if mayRepeat { repeated[connection] = latest }
     }
 
     /// Releases the decoder if the sender has disconnected and all of its packets are decoded. A decoder can hold much
@@ -128,7 +131,7 @@ final class DecodingLane {
     func restart(timeLimit: Duration) {
         current = nil
         waiting.removeAll()
-        (latest, repeated) = (nil, nil)
+        (waitingBytes, latest, repeated) = (0, nil, [:])
         (isInterrupted, isUndecodable, isFullLogged) = (false, false, false)
         self.timeLimit = timeLimit
     }
@@ -160,18 +163,19 @@ final class DecodingLane {
     private func fill(at now: MonotonicInstant) -> AVFailure? {
         while let (next, number) = waiting.first {
             if let (coding, own, track) = current, own == number, coding.isSame(as: next.coding) {
-                waiting.removeFirst()
+                removeFirstWaiting()
                 if let failure = queue(next, for: track, at: now) { return failure }
             } else if current == nil || current?.track.isFinished == true {
                 guard mayBegin(with: next) else {
-                    waiting.removeFirst()
+                    removeFirstWaiting()
                     continue
                 }
                 do throws(AVFailure) {
                     current = (next.coding, number, try track(of: next.coding))
-                    if number == connection, let repeated { current?.track.skip(upTo: repeated) }
+                    repeated = repeated.filter { $0.key >= number }
+                    if let end = repeated[number] { current?.track.skip(upTo: end) }
                 } catch {
-                    waiting.removeFirst()
+                    removeFirstWaiting()
                     current = nil
                     tell(error)
                     return error
@@ -182,6 +186,8 @@ final class DecodingLane {
         }
         return nil
     }
+
+    private func removeFirstWaiting() { if let first = waiting.popFirst() { waitingBytes -= first.packet.size } }
 
     /// Whether a new decoder can begin with this packet.
     private func mayBegin(with packet: LivePacket) -> Bool {
@@ -243,7 +249,7 @@ final class DecodingLane {
         do throws(AVFailure) {
             let new = try track(of: coding)
             new.decoder.takeOver(from: old.decoder, beginsAnywhere: kind == .audio || coding.beginsAnywhere)
-            if number == connection, let repeated { new.skip(upTo: repeated) }
+            if let end = repeated[number] { new.skip(upTo: end) }
             current = (coding, number, new)
         } catch {
             current = nil

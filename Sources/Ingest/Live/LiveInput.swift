@@ -91,6 +91,8 @@ final class LiveInput: LiveFeed {
         in loop: ReopenLoop, after part: inout Part?, into inbox: PacketInbox, _ wanted: Set<TrackKind>
     ) -> IngestError? {
         let input: OpenedInput
+        // Media of an encoder that was started again is not what came before, even if its timestamps look like it.
+        let isUnrelated = monitor.playlist.isRestarted
         do throws(IngestError) {
             input = try opening.open(in: loop)
         } catch {
@@ -100,10 +102,10 @@ final class LiveInput: LiveFeed {
         let new = Part(
             stamps: input.stamps.filter { wanted.contains($0.key) },
             settings: input.clockSettings(latency: location.latency))
-        let beginning = beginning(of: new, after: part, isFirst: loop.isFirst, inbox)
+        let beginning = beginning(of: new, after: isUnrelated ? nil : part, isFirst: loop.isFirst, inbox)
         var failure: IngestError?
         do throws(IngestError) {
-            try read(input, beginning, settings: new.settings, into: inbox, wanted)
+            try read(input, beginning, new, into: inbox, wanted)
         } catch {
             failure = error
         }
@@ -142,8 +144,7 @@ final class LiveInput: LiveFeed {
     /// Passes on packets of the wanted tracks. Returns or throws when the input ends or fails, when a track moves to
     /// another stream, when the decoder refuses the packets, or when the source is stopped.
     private func read(
-        _ input: OpenedInput, _ beginning: Beginning, settings: SourceClockSettings, into inbox: PacketInbox,
-        _ wanted: Set<TrackKind>
+        _ input: OpenedInput, _ beginning: Beginning, _ part: Part, into inbox: PacketInbox, _ wanted: Set<TrackKind>
     ) throws(IngestError) {
         var streams = streams(of: input, wanted)
         // After a break, the first packet decides how the input continues, so it is announced with that packet.
@@ -165,7 +166,9 @@ final class LiveInput: LiveFeed {
                 streams[number] = changed(streams[number], at: arrival.packet, &configurations)
                 place(arrival, of: streams[number], &ends, into: inbox) { stamp in
                     guard let opening = next.take() else { return }
-                    inbox.reopen(opening, with: stamp, at: arrival.time, as: settings, leave: inbox.waitUntilDelivered)
+                    inbox.reopen(
+                        opening, of: part.stamps, with: stamp, at: arrival.time, as: part.settings,
+                        leave: inbox.waitUntilDelivered)
                 }
             }
             try reader.follow(arrival)

@@ -26,8 +26,8 @@ final class PacketInbox: PacketSourceSink {
         var bytes = 0
         /// The time base and number of bits of each known track's timestamps.
         var tracks: [TrackKind: TrackStamps]
-        /// Whether all packets before the newest interruption in the queue were decoded.
-        var isDelivered = false
+        /// Whether all packets before the newest interruption in the queue were decoded, or there was none yet.
+        var isDelivered = true
         /// Whether the decoder has taken the newest interruption from the queue.
         var isTaken = false
         /// Whether the next packet of a client is the first one of another sender.
@@ -70,7 +70,9 @@ final class PacketInbox: PacketSourceSink {
         guard wanted.contains(packet.track) else { return }
         declare(packet)
         let stamp = SourceClock.Stamp(packet.track, dts: packet.dts, pts: packet.pts, duration: packet.duration)
-        if takeRestart() { reopen(LiveOpening(tracks: .any), with: stamp, at: arrival) }
+        if takeRestart() {
+            reopen(LiveOpening(tracks: .any), of: state.withLock { $0.tracks }, with: stamp, at: arrival)
+        }
         guard !isFull, let noted = timing.note(stamp, arrival: arrival) else {
             return monitor.update { $0.decodeErrors += 1 }
         }
@@ -112,19 +114,19 @@ final class PacketInbox: PacketSourceSink {
         }
     }
 
-    /// Appends the `opening` of an input that was opened again, or of another sender, whose first packet has the
-    /// timestamps `stamp` and arrived at `arrival`. The packets before the break are still decoded if the break was
+    /// Appends the `opening` of an input that was opened again, or of another sender, with these `tracks`. Its first
+    /// packet has the timestamps `stamp` and arrived at `arrival`. The packets before the break are still decoded if the break was
     /// short. Otherwise, calls `leave` and restarts the clock, with new `settings` unless they are nil.
     func reopen(
-        _ opening: LiveOpening, with stamp: SourceClock.Stamp, at arrival: MonotonicInstant,
-        as settings: SourceClockSettings? = nil, leave: () -> Void = {}
+        _ opening: LiveOpening, of tracks: [TrackKind: TrackStamps], with stamp: SourceClock.Stamp,
+        at arrival: MonotonicInstant, as settings: SourceClockSettings? = nil, leave: () -> Void = {}
     ) {
         var opening = opening
-        opening.continues = timing.reconnect(with: stamp, at: arrival)
-        opening.mayRepeat = opening.continues
+        let reconnection = timing.reconnect(with: stamp, at: arrival)
+        (opening.continues, opening.mayRepeat) = (reconnection != .restart, reconnection == .sameTimestamps)
         if !opening.continues {
             leave()
-            timing.restart(state.withLock { $0.tracks }, as: settings)
+            timing.restart(tracks, as: settings)
         }
         put(.opening(opening))
     }
@@ -185,7 +187,7 @@ final class PacketInbox: PacketSourceSink {
 
 extension LivePacket {
     /// The size of the compressed packet in bytes.
-    fileprivate var size: Int {
+    var size: Int {
         switch content {
         case .read(let box, _): box.size
         case .received(let packet): packet.payload.count

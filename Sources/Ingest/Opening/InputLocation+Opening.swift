@@ -27,6 +27,12 @@ extension InputLocation {
     }
 
     private func connectDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
+        if let bytes = monitor.takeContinuation() {
+            var (_, settings) = demuxerSettings(options, monitor.redirections)
+            settings.known = monitor.knownTracks
+            _ = monitor.playlist.takeChange()
+            return try demuxer(of: bytes, settings, monitor)
+        }
         monitor.redirections.forget()
         var (url, settings) = demuxerSettings(options, monitor.redirections)
         follow(&url, &settings, monitor)
@@ -36,7 +42,6 @@ extension InputLocation {
             let start = startIndex(at: change, monitor.redirections, monitor.interrupter)
             settings.values["live_start_index"] = "\(start)"
         }
-        if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }
         if let address = srtAddress { return try openSRT(at: address, monitor) }
         let bytes: TransportStreamBytes
         do throws(AVFailure) {

@@ -157,12 +157,12 @@ package struct PacketTimeline: Sendable {
     }
 
     /// Whether `packet`, which has the decoding time `time` on the source's timeline, repeats a packet that went on air.
-    /// The frames behind it can then be decoded without a keyframe.
+    /// If it is coded in the same way, the frames behind it can then be decoded without a keyframe.
     private mutating func repeats(_ packet: EncodedPacket, at time: Timestamp) -> Bool {
-        guard let end = repeated[packet.track], let last = tracks[packet.track]?.known,
-            time <= end, Self.finelyTimed(packet.description).isCodedAs(last)
-        else { return false }
-        if packet.track == .video, begin <= time { awaitsKeyframe = false }
+        guard let end = repeated[packet.track], time <= end else { return false }
+        let last = tracks[packet.track]?.known
+        let isSame = last.map { Self.finelyTimed(packet.description).isCodedAs($0) } ?? false
+        if packet.track == .video, isSame, begin <= time { awaitsKeyframe = false }
         return true
     }
 
