@@ -129,6 +129,7 @@ struct ReconnectionTests {
     }
 
     /// Feeds the segments with these numbers, each of 2 s and at once, when it is complete.
+    @discardableResult
     private func feedSegments(_ clock: inout SourceClock, _ numbers: Range<Int64>) throws -> [Int64: Double] {
         var times: [Int64: Double] = [:]
         for number in numbers {
@@ -149,6 +150,17 @@ struct ReconnectionTests {
         #expect(after[20_000] == before[19_960].map { $0 + 40 })
         #expect(clock.status.steps == 0 && clock.status.jumps == 0)
         #expect(restarted.reconnect(with: stamp(.video, 0), at: at(21_000)) == .restart)
+    }
+
+    @Test("Media that is read again moves nothing, however much later that is", arguments: [6, 7, 9] as [Int64])
+    func late(first: Int64) throws {
+        var clock = SourceClock(.playlist(target: .seconds(2)), tracks: Self.both)
+        let before = try feedSegments(&clock, 0..<10)
+        #expect(clock.reconnect(with: stamp(.video, first * 2000), at: at(21_900)) == .sameTimestamps)
+        let again = try feed(&clock, first * 2000..<20_000, earliest: 21_900)
+        for dts in stride(from: first * 2000, to: 20_000, by: 40) { #expect(again[dts] == before[dts]) }
+        try feedSegments(&clock, 10..<14)
+        #expect(clock.status.steps == 0 && clock.status.latePackets == 0)
     }
 
     @Test("A source that can wait continues only if its server may repeat media")
