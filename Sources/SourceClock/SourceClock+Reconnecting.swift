@@ -64,8 +64,7 @@ extension SourceClock {
         maps[0].floor.restart()
         for track in delays.tracks {
             let isSilent = delays[track]?.isSilent ?? false
-            // The times of the other track need not be related to those of the first one.
-            delays[track] = TrackDelays(since: arrived, isJoining: track != first)
+            delays[track] = TrackDelays(since: arrived, isJoining: false)
             delays[track]?.isSilent = isSilent
         }
         (lateArrivals, repeated) = ([], PerTrack())

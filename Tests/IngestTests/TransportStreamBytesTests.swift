@@ -77,7 +77,10 @@ struct TransportStreamBytesTests {
         bytes.resume()
         let second = try demuxer(bytes)
         #expect(second.streams.map(\.codecName) == ["hevc", "aac"])
-        #expect(try counts(second) == expected.1 && !bytes.isChanged)
+        // libavformat reports the end of an answer of unknown length as an error.
+        var found: [Int: Int] = [:]
+        while let box = try? second.readPacket() { found[box.streamIndex, default: 0] += 1 }
+        #expect(found == expected.1 && !bytes.isChanged)
     }
 
     @Test("A new program map table with the same coding does not end the stream for its demuxer")

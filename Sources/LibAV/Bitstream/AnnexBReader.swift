@@ -103,8 +103,8 @@ package enum AccessUnit {
             while start + 5 <= bytes.count {
                 let length = bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
                 let header = bytes[start + 4]
-                // Types 1 to 5 are slices (table 7-1).
-                if (1...5).contains(header & 0x1F) { return header & 0x60 == 0 }
+                // Types 1 and 5 are slices (table 7-1).
+                if [1, 5].contains(header & 0x1F) { return header & 0x60 == 0 }
                 start += 4 + length
             }
             return false
