@@ -26,7 +26,7 @@ final class PacketInbox: PacketSourceSink {
         var bytes = 0
         /// The time base and number of bits of each known track's timestamps.
         var tracks: [TrackKind: TrackStamps]
-        /// Whether all packets before the newest interruption in the queue were decoded, or there was none yet.
+        /// Whether all packets before the newest interruption were decoded; true before the first interruption.
         var isDelivered = true
         /// Whether the decoder has taken the newest interruption from the queue.
         var isTaken = false
