@@ -62,8 +62,7 @@ extension SerialShows {
             ])
         func otherAudio(codec: String, container: String) async throws {
             let input = directory.file("input.\(container)")
-            let rate = codec.hasSuffix("law") ? ["-ar", "8000", "-ac", "1"] : []
-            try await Clip.make(input, ["-i", try await clip(), "-c:v", "copy", "-c:a", codec] + rate)
+            try await Clip.make(input, ["-i", try await clip(), "-c:v", "copy", "-c:a", codec])
             let file = try await record(input, ["--copy-video"]).file
             #expect(try await Probe.value(file, "a:0", "codec_name") == "aac")
             let silent = directory.file("silent.mp4")
