@@ -127,7 +127,7 @@ class Sender:
         return self.from_next_key(units)
 
     def from_next_key(self, units: list[Unit]) -> list[Unit]:
-        """The units from the next keyframe on; empty if there is none."""
+        """The units from the next keyframe on; empty if no keyframe follows."""
         key = next((unit for unit in units if unit.key and unit.due > self.pace.now() + 0.1), None)
         if not key:
             return []

@@ -194,6 +194,11 @@ def is_excused(sent: Sent, trial: Trial, at: float) -> bool:
     return any(begin - BEFORE <= at <= end + more for begin, end in sent.disturbed)
 
 
+def judged_until(sent: Sent, trial: Trial, dues: dict[int, float]) -> float:
+    """The time until which all frames and all sound must have come. A part of the sender's last moments may come."""
+    return max(dues.values()) - TAILS[trial.transport] if sent.units else math.inf
+
+
 def pictures(sent: Sent, trial: Trial, readings: list[Reading], copied: bool) -> list[str]:
     dues = due_of(sent) or {number: number / RATE for number in range(10_000)}
     files = trimmed(readings)
@@ -221,8 +226,7 @@ def pictures(sent: Sent, trial: Trial, readings: list[Reading], copied: bool) ->
         end = max(dues.values()) - TAILS[trial.transport]
         if last < end and not is_excused(sent, trial, end):
             found.append(f"shows nothing after {last:.1f} of {max(dues.values()):.1f} s")
-    # Of the sender's last moments a part may have come.
-    end = max(dues.values()) - TAILS[trial.transport] if sent.units else math.inf
+    end = judged_until(sent, trial, dues)
     if sent.frames:
         end = sent.frames[1] / RATE
     wrong = [(at, what) for at, what in wrong_steps(files, dues) if not is_excused(sent, trial, at) and at < end]
@@ -246,8 +250,7 @@ def sound(sent: Sent, trial: Trial) -> list[str]:
     """Missing beeps, and those that are off."""
     found: list[str] = []
     dues = due_of(sent) or {number: number / RATE for number in range(10_000)}
-    # Of the sender's last moments the picture may have come, and its sound not.
-    end = max(dues.values()) - TAILS[trial.transport] if sent.units else math.inf
+    end = judged_until(sent, trial, dues)
     for reading in trial.readings:
         off = offsets(reading)
         numbers = [frame.number for frame in reading.frames if frame.number >= 0]
