@@ -26,6 +26,7 @@ extension Recorder {
     /// hung for `patience` while another one records, the program continues without it. It is not waited for until its
     /// disk answers again. What does not fit into its queue meanwhile is a gap in its recording.
     package static func waitForRoom(in recorders: [Recorder], patience: Duration) {
+        guard recorders.count > 1 else { return recorders.forEach { $0.waitForRoom() } }
         for recorder in recorders {
             recorder.waitForRoom {
                 // All recorders are asked each time, because the time of a stall begins when it is first seen.
