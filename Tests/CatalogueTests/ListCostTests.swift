@@ -34,6 +34,13 @@ import Testing
         try counter.stop(store)
     }
 
+    /// Makes each file begin with a scene of one of two sources.
+    private static let scenes = """
+        INSERT INTO events (channel, start, kind, text)
+        SELECT channel, start, 'scene', '{"details":[],"frame":' || (50 * sequence) || ',"layout":"single",'
+            || '"run":"r","sources":["cam' || (sequence % 2) || '"],"transition":"cut"}' FROM segments
+        """
+
     @Test(arguments: [10, 1000, 50_000])
     func `Reading the scenes of a short time takes bounded work, however many files and scenes there are`(
         files: Int
@@ -41,14 +48,10 @@ import Testing
         let store = try Cost.store(files: files)
         try store.write { database in
             try database.execute(sql: "UPDATE segments SET duration = \(2 * Cost.second)")
-            // Each file begins with a scene. There are as many events of another kind.
+            try database.execute(sql: Self.scenes)
+            // There are as many events of another kind.
             try database.execute(
-                sql: """
-                    INSERT INTO events (channel, start, kind, text)
-                    SELECT channel, start, 'scene', '{"details":[],"frame":' || (50 * sequence) || ',"layout":"single",'
-                        || '"run":"r","sources":["cam' || (sequence % 2) || '"],"transition":"cut"}' FROM segments;
-                    INSERT INTO events (channel, start, kind, text) SELECT channel, start, 'input', '' FROM segments
-                    """)
+                sql: "INSERT INTO events (channel, start, kind, text) SELECT channel, start, 'input', '' FROM segments")
         }
         let directory = try TemporaryDirectory()
         let first = files / 2
@@ -84,13 +87,8 @@ import Testing
         let store = try Cost.store(files: files)
         try store.write { database in
             try database.execute(sql: "UPDATE segments SET duration = \(2 * Cost.second)")
-            // Each file begins with a scene of one of two sources. The sources and a third one are recorded, too.
-            try database.execute(
-                sql: """
-                    INSERT INTO events (channel, start, kind, text)
-                    SELECT channel, start, 'scene', '{"details":[],"frame":' || (50 * sequence) || ',"layout":"single",'
-                        || '"run":"r","sources":["cam' || (sequence % 2) || '"],"transition":"cut"}' FROM segments
-                    """)
+            try database.execute(sql: Self.scenes)
+            // The two sources of the scenes and a third one are recorded, too.
             for source in 0..<3 {
                 try database.execute(
                     sql: """

@@ -72,7 +72,7 @@ struct ReconnectionTests {
     @Test("A sender whose timestamps begin again is due as long after its arrival as before, at once")
     func beginsAgain() throws {
         for round in 0..<40 {
-            var random = SeededRandom("anew \(round)")
+            var random = SeededRandom("beginning again \(round)")
             var clock = SourceClock(.rtmp, tracks: Self.both)
             let jitter = { Int64.random(in: 0...20, using: &random) }
             try feed(&clock, 0..<8000, jitter: jitter)

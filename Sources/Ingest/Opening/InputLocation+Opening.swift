@@ -28,7 +28,7 @@ extension InputLocation {
 
     private func connectDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         if let bytes = monitor.takeContinuation() {
-            var (_, settings) = demuxerSettings(options, monitor.redirections)
+            var settings = demuxerSettings(options, monitor.redirections).options
             settings.known = monitor.knownTracks
             _ = monitor.playlist.takeChange()
             return try demuxer(of: bytes, settings, monitor)
